@@ -1,0 +1,71 @@
+# Assay's commands. `make` alone lists them.
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NAMESPACE ?= assay
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test test-system test-cluster lint types fmt lock image cluster up swap load down clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+
+# --- on this machine, without a cluster -------------------------------------
+
+demo: $(VENV)/.build ## build, quantise and check a model, serve it, classify three photos (about two minutes)
+	$(BIN)/python -m assay demo
+
+serve: $(VENV)/.build ## serve the model in the foreground, on http://127.0.0.1:8000
+	$(BIN)/python -m assay demo --serve
+
+# --- tests ------------------------------------------------------------------
+
+test: $(VENV)/.test ## every test that needs nothing but PyPI packages
+	$(BIN)/python -m pytest -m "not system and not e2e"
+
+test-system: $(VENV)/.test ## tests that need Debian packages or Go
+	$(BIN)/python -m pytest -m "system and not e2e"
+
+test-cluster: $(VENV)/.test ## end-to-end tests on the cluster of `make cluster`
+	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python -m pytest -m e2e tests/e2e
+
+lint: $(VENV)/.test ## style, import contracts, and that generated files are fresh
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	UV=$(CURDIR)/$(BIN)/uv requirements/lock.sh --check
+
+types: $(VENV)/.test ## strict type checks
+	$(BIN)/mypy
+
+fmt: $(VENV)/.test ## format the sources, and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(VENV)/.test ## write requirements/*.txt anew from requirements/*.in
+	UV=$(CURDIR)/$(BIN)/uv requirements/lock.sh
+
+clean: ## remove what these commands made here, the virtual environment included
+	rm -rf $(VENV) .demo .cluster .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# --- the virtual environment -------------------------------------------------
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Assay needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.13 ...")'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "This Python lacks venv or ensurepip: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.build: $(VENV)/.python requirements/build.txt requirements/data.txt service/pyproject.toml
+	$(BIN)/pip install --quiet --require-hashes -r requirements/build.txt
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements/data.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e service
+	touch $@
+
+$(VENV)/.test: $(VENV)/.build requirements/test.txt requirements/load.txt operator/pyproject.toml
+	$(BIN)/pip install --quiet --require-hashes -r requirements/test.txt
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements/load.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e operator
+	touch $@
