@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+_unexplained_skips: list[str] = []
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +22,23 @@ def shared_data() -> Path:
     if not (folder / "photos" / "labels.csv").exists():
         pytest.skip(f"there are no labelled photos in {folder}: set SHARED_DATA")
     return folder
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keep what was skipped, apart from tests whose photos are not part of the project."""
+    if report.skipped and "shared_data" not in report.keywords:
+        _unexplained_skips.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a skipped test is a failed run: a skip must not hide what is missing."""
+    if os.environ.get("CI") and _unexplained_skips and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Name the skips that made CI fail."""
+    if os.environ.get("CI") and _unexplained_skips:
+        terminalreporter.section("skipped, which CI does not allow")
+        for nodeid in _unexplained_skips:
+            terminalreporter.line(nodeid)
