@@ -7,7 +7,7 @@ NAMESPACE ?= assay
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-system test-cluster lint types fmt lock image cluster up swap load down clean
+.PHONY: help demo serve test test-system test-cluster lint types fmt lock image cluster up swap down clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
