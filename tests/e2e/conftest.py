@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from support.bad_packs import build_packs
 from support.kube import Cluster, wait_for
 from support.variants import Variants

@@ -5,6 +5,7 @@ import io
 import httpx
 import pytest
 from PIL import Image
+
 from support.photos import chelsea_jpeg
 
 

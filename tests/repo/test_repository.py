@@ -56,9 +56,11 @@ def test_documents_name_only_make_targets_that_exist(root, document):
 
 
 def test_links_inside_the_repository_lead_somewhere(root):
-    broken = []
-    for path in tracked(root, "*.md"):
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
-            if "://" not in target and not (path.parent / target).exists():
-                broken.append(f"{path.relative_to(root)} -> {target}")
-    assert not broken
+    links = [
+        (path, target)
+        for path in tracked(root, "*.md")
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text())
+        if "://" not in target
+    ]
+    assert links
+    assert not [(str(path), target) for path, target in links if not (path.parent / target).exists()]
