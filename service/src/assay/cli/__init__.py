@@ -1,0 +1,72 @@
+"""The command ``assay``: a group whose commands are imported when they are called, not before.
+
+Contract: a module here turns options into calls of the packages below and prints what they return. Machine output goes
+to stdout, progress and tables to stderr. An `AssayError` that reaches the top is printed as one line, without a trace.
+"""
+
+from importlib import import_module
+
+import click
+
+from assay import __version__
+from assay.constants import EXIT_CHECK_ERROR, EXIT_ERROR
+from assay.errors import AssayError
+
+COMMANDS = {
+    "serve": ("assay.cli.serve:serve", "Serve a model over HTTP."),
+    "classify": ("assay.cli.classify:classify", "Classify image files, here or on a server."),
+    "check": ("assay.cli.check:check", "Measure a candidate pack against a yardstick; exit with the verdict."),
+    "model": ("assay.cli.model:model", "Build, quantise, fetch and inspect model packs."),
+    "dataset": ("assay.cli.dataset:dataset", "Build, pack and inspect datasets."),
+    "demo": ("assay.cli.demo:demo", "Build, check and serve a model on this machine."),
+}
+"""Name to where the command is and its line in the overview (which is shown without importing any of them)."""
+
+_ERROR_EXITS = {"check": EXIT_CHECK_ERROR}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names, in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command itself; this is where its module is imported."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the overview from the table."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; print an `AssayError` as one line and exit with the command's code for errors."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            error.show()
+            ctx.exit(_ERROR_EXITS.get(ctx.invoked_subcommand or "", error.exit_code))
+        except AssayError as error:
+            click.echo(f"assay: error: {error}", err=True)
+            ctx.exit(_ERROR_EXITS.get(ctx.invoked_subcommand or "", EXIT_ERROR))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="assay")
+def main() -> None:
+    r"""Serve image classifiers on CPUs, and measure a new model before it may take traffic.
+
+    \b
+    Example:
+      assay serve --model builtin:efficientnet-lite0-fp32
+      assay classify photo.jpg --url http://127.0.0.1:8000
+    """

@@ -1,0 +1,81 @@
+"""What an image is, from its first bytes: format, size, scan type, orientation. Nothing is decoded.
+
+The format is told from the bytes alone; a ``Content-Type`` is somebody's claim.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from assay.vision.errors import ImageBroken, TooManyPixels, UnsupportedMediaType
+from assay.vision.formats import Dimensions, bmp, gif, jpeg, png, tiff, webp
+
+MAX_PIXELS = 16_000_000
+"""Default limit. A 12-megapixel phone photo passes; 16 MP decoded are 64 MB in Pillow (4 bytes a pixel), so two
+workers that convert what they decoded stay near 256 MB of a pod's 2 GiB."""
+
+MEDIA_TYPES = {
+    "JPEG": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "GIF": "image/gif",
+    "BMP": "image/bmp",
+    "TIFF": "image/tiff",
+}
+"""The formats that are taken, by Pillow's name for them."""
+
+_SIDEWAYS = 5  # from this EXIF orientation on, width and height change places
+
+
+@dataclass(frozen=True, slots=True)
+class ImageHeader:
+    """An image's header. ``width`` and ``height`` as stored; ``orientation`` is EXIF's, 1 to 8, 1 for upright."""
+
+    format: str
+    width: int
+    height: int
+    progressive: bool
+    orientation: int
+
+    @property
+    def pixels(self) -> int:
+        """Pixels in the picture."""
+        return self.width * self.height
+
+    @property
+    def upright_size(self) -> tuple[int, int]:
+        """Width and height as the photographer meant them."""
+        return (self.height, self.width) if self.orientation >= _SIDEWAYS else (self.width, self.height)
+
+
+def _sniff(data: bytes) -> tuple[str, Callable[[bytes], Dimensions]]:
+    if data.startswith(jpeg.SIGNATURE):
+        return "JPEG", jpeg.read
+    if data.startswith(png.SIGNATURE):
+        return "PNG", png.read
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "WEBP", webp.read
+    if data.startswith(gif.SIGNATURES):
+        return "GIF", gif.read
+    if data.startswith(tiff.SIGNATURES):
+        return "TIFF", tiff.read
+    if data.startswith(bmp.SIGNATURE):
+        return "BMP", bmp.read
+    seen = "no bytes" if not data else "bytes of another kind"
+    raise UnsupportedMediaType(f"Expected an image in one of {', '.join(MEDIA_TYPES)}; got {seen}.")
+
+
+def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> ImageHeader:
+    """Header of an encoded image.
+
+    Raises `UnsupportedMediaType` for bytes that are no image taken here, `ImageBroken` for a header that ends early or
+    makes no sense, `TooManyPixels` above ``max_pixels``.
+    """
+    name, read = _sniff(data)
+    width, height, progressive, orientation = read(data)
+    if width <= 0 or height <= 0:
+        raise ImageBroken(f"The {name} file says that it is {width} x {height} pixels.")
+    if width * height > max_pixels:
+        raise TooManyPixels(
+            f"The image has {width} x {height} = {width * height} pixels; {max_pixels} are allowed: scale it down."
+        )
+    return ImageHeader(name, width, height, progressive, orientation)
