@@ -48,7 +48,28 @@ lock: $(VENV)/.test ## write requirements/*.txt anew from requirements/*.in
 	UV=$(CURDIR)/$(BIN)/uv requirements/lock.sh
 
 clean: ## remove what these commands made here, the virtual environment included
+	@test ! -e .cluster/made || { echo "a cluster of \`make cluster\` may still run: \`make down\` first" >&2; exit 1; }
 	rm -rf $(VENV) .demo .cluster .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# --- a cluster ------------------------------------------------------------------
+# kind where Docker runs, else k8s/one-node. Another cluster: KUBECONFIG=... CONTEXT=its-context.
+
+local_cluster = PYTHONPATH=k8s PYTHONDONTWRITEBYTECODE=1 NAMESPACE=$(NAMESPACE) $(PYTHON) -m local_cluster
+
+cluster: ## start a Kubernetes on this machine (a first k8s/one-node builds it with Go: about ten minutes)
+	@$(local_cluster) cluster
+
+image: ## build both images and give them to the cluster
+	@$(local_cluster) image
+
+up: ## images, then install or upgrade the release, and wait until it is ready
+	@$(local_cluster) up
+
+swap: ## ask for the INT8 model (SAMPLE=int8), and watch its check and rollout
+	@$(local_cluster) swap
+
+down: ## remove the release, and stop the cluster if `make cluster` made it
+	@$(local_cluster) down
 
 # --- the virtual environment -------------------------------------------------
 

@@ -1,0 +1,6 @@
+"""What stands behind `make cluster image up swap down`: a development cluster, Assay's images in it, its release.
+
+``__main__`` is the command line; ``providers`` are the kinds of cluster that can be made here (kind, one-node);
+``target`` decides which cluster may be touched at all; ``release`` installs and removes; ``swap`` watches a model
+change. Only the standard library is used: the Makefile runs this with the machine's Python, before any environment.
+"""
