@@ -7,7 +7,7 @@ NAMESPACE ?= assay
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-system test-cluster lint types fmt lock image cluster up swap down clean
+.PHONY: help demo serve test test-system test-cluster lint types fmt lock manifests image cluster up swap down clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -46,6 +46,9 @@ fmt: $(VENV)/.test ## format the sources, and mend what can be mended
 
 lock: $(VENV)/.test ## write requirements/*.txt anew from requirements/*.in
 	UV=$(CURDIR)/$(BIN)/uv requirements/lock.sh
+
+manifests: $(VENV)/.test ## write k8s/install.yaml and the chart's table of values anew (needs helm)
+	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python charts/generate.py
 
 clean: ## remove what these commands made here, the virtual environment included
 	@test ! -e .cluster/made || { echo "a cluster of \`make cluster\` may still run: \`make down\` first" >&2; exit 1; }
