@@ -51,6 +51,11 @@ def test_no_template_writes_the_annotations_that_belong_to_the_operator(rendered
         assert not [key for key in annotations if key.startswith("assay.dev/")]
 
 
+def test_map_of_annotations_is_always_there_so_that_no_merge_removes_it_whole(rendered):
+    (pod,) = (pod for pod in rendered.pods().values() if pod["spec"]["containers"][0]["name"] == "classifier")
+    assert pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] == "classifier"
+
+
 def test_target_is_labelled_on_the_deployment_and_its_pods_and_nothing_else_is(rendered):
     for deployment in rendered.of("Deployment"):
         target = deployment["spec"]["template"]["spec"]["containers"][0]["name"] == "classifier"
