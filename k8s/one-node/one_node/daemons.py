@@ -64,6 +64,7 @@ def start(state: Path, *names: str) -> None:
                 cwd=state,
                 start_new_session=True,
             )
+        process.returncode = 0  # it outlives this program, which will not wait for it
         record_of(state, name).write_text(json.dumps({"pid": process.pid, "start": start_time(process.pid)}))
 
 

@@ -1,5 +1,6 @@
 """Images: built with buildah, which needs no daemon, and handed to the cluster's containerd as archives."""
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -62,14 +63,31 @@ def has_image(name: str) -> bool:
     return output("buildah", "inspect", "--type=image", full_name(name)) is not None
 
 
+def node_image_id(state: Path, name: str) -> str:
+    """Return the id (its configuration's digest, without ``sha256:``) of the image the cluster has by that name."""
+    listed = (line.split() for line in (ctr(state, "images", "ls", f"name=={name}") or "").splitlines()[1:])
+    manifest = next((words[2] for words in listed if words[:1] == [name]), None)
+    content = manifest and ctr(state, "content", "get", manifest)
+    if not content:
+        return ""
+    config: str = json.loads(content).get("config", {}).get("digest", "")
+    return config.removeprefix("sha256:")
+
+
 def load_image(state: Path, name: str) -> None:
-    """Give a built image to the cluster.
+    """Give a built image to the cluster, unless it has that very one.
 
     Raises:
-        ClusterError: containerd does not take it.
+        ClusterError: it was never built, or containerd does not take it.
 
     """
     name = full_name(name)
+    built = output("buildah", "inspect", "--type=image", "--format={{.FromImageID}}", name)
+    if built is None:
+        raise ClusterError(f"there is no image {name}: build it first (cluster image-build DIR --tag {name})")
+    if built.strip() == node_image_id(state, name):
+        say(f"{name} is loaded already")
+        return
     with tempfile.TemporaryDirectory() as folder:
         run("buildah", "push", "--quiet", name, f"docker-archive:{folder}/image.tar:{name}")
         if ctr(state, "images", "import", f"{folder}/image.tar") is None:
