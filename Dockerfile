@@ -50,6 +50,21 @@ RUN python -m venv --without-pip /opt/build \
  && pip --python /opt/build/bin/python install --no-cache-dir --no-compile --require-hashes --no-deps \
         -r /src/requirements/data.txt
 
+FROM build AS packs
+# What the build of packs imports, and not the rest: a change of serving/ or http/ builds no pack anew.
+COPY service/src/assay/*.py /src/assay/
+COPY service/src/assay/building /src/assay/building
+COPY service/src/assay/check /src/assay/check
+COPY service/src/assay/cli /src/assay/cli
+COPY service/src/assay/inference /src/assay/inference
+COPY service/src/assay/measurement /src/assay/measurement
+COPY service/src/assay/packs /src/assay/packs
+COPY service/src/assay/platform /src/assay/platform
+COPY service/src/assay/vision /src/assay/vision
+# Quantises, and judges what came out: this line fails if an INT8 pack does not agree with the FP32 one.
+RUN mkdir -p /out/opt/assay/share/assay \
+ && PYTHONPATH=/src /opt/build/bin/python -m assay builtin build --out /out/opt/assay/share/assay
+
 FROM build AS service-wheel
 COPY LICENSE /src/
 COPY service /src/service
@@ -82,3 +97,18 @@ LABEL org.opencontainers.image.title="assay-operator" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="0.1.0"
 ENTRYPOINT ["assay-operator"]
+
+FROM python AS service
+ENV PATH=/opt/assay/bin:$PATH
+COPY --from=service-dependencies /opt/assay /opt/assay
+COPY --from=packs /out /
+COPY --from=service-package /out /
+USER 10001:10001
+WORKDIR /tmp
+EXPOSE 8000
+LABEL org.opencontainers.image.title="assay-service" \
+      org.opencontainers.image.description="Serves image classifiers on CPUs, and measures a new model before it may take traffic" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="0.1.0"
+ENTRYPOINT ["assay"]
+CMD ["serve"]

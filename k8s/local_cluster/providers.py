@@ -1,26 +1,45 @@
 """The kinds of cluster that can be made here: kind where Docker runs, else k8s/one-node."""
 
+import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from local_cluster.tools import FOLDER, ROOT, ToolError, capture, run, succeeds, which
 
-IMAGES = {"service": "assay-service", "operator": "assay-operator"}
-"""The Dockerfile's stage of each image, and the image's name."""
+
+@dataclass(frozen=True)
+class Image:
+    """An image that is built here: its full name, the Dockerfile under the project's root, and the stage in it."""
+
+    name: str
+    dockerfile: str
+    stage: str
 
 
 def version() -> str:
-    """Return the version that the images carry: the chart's appVersion."""
-    for line in (ROOT / "charts/assay/Chart.yaml").read_text().splitlines():
-        if line.startswith("appVersion:"):
-            return line.partition(":")[2].strip().strip('"')
-    raise ToolError("charts/assay/Chart.yaml names no appVersion")
+    """Return the version that the release's images carry: the chart's appVersion."""
+    return _find(r'^appVersion: *"?([^"\s]+)', "charts/assay/Chart.yaml")
 
 
-def image_names() -> dict[str, str]:
-    """Return the full name of each image by the Dockerfile's stage."""
-    return {stage: f"localhost/{name}:{version()}" for stage, name in IMAGES.items()}
+def _find(pattern: str, file: str) -> str:
+    found = re.search(pattern, (ROOT / file).read_text(), re.MULTILINE)
+    if not found:
+        raise ToolError(f"{file} has no line like {pattern}")
+    return found[1]
+
+
+def release_images() -> tuple[Image, ...]:
+    """Return the images that the chart installs."""
+    return tuple(
+        Image(f"localhost/assay-{stage}:{version()}", "Dockerfile", stage) for stage in ("service", "operator")
+    )
+
+
+def load_image() -> Image:
+    """Return the image of the load tests, which has k6's own version."""
+    return Image(f"localhost/k6:{_find(r'^k6==([0-9.]+)', 'requirements/load.txt')}", "k6/Dockerfile", "")
 
 
 class Provider(Protocol):
@@ -40,11 +59,11 @@ class Provider(Protocol):
         """Stop its cluster and forget it."""
         ...
 
-    def build(self, stage: str, image: str) -> str:
-        """Build a stage of the Dockerfile; return the image's id."""
+    def build(self, image: Image) -> str:
+        """Build an image; return its id."""
         ...
 
-    def load(self, image: str) -> None:
+    def load(self, image: Image) -> None:
         """Give an image to the cluster."""
         ...
 
@@ -75,15 +94,16 @@ class OneNode:
         """Stop it and remove its state; the built programs and buildah's images stay for the next one."""
         run(self._command, "down", "--delete")
 
-    def build(self, stage: str, image: str) -> str:
+    def build(self, image: Image) -> str:
         """Build with buildah, over a stand-in of the base image (no image can be pulled where this runs)."""
         run(self._command, "base-image", "--if-missing")
-        run(self._command, "image-build", ROOT, "--target", stage, "--tag", image)
-        return capture("buildah", "inspect", "--type=image", "--format={{.FromImageID}}", image).strip()
+        stage = ("--target", image.stage) if image.stage else ()
+        run(self._command, "image-build", ROOT, "--file", ROOT / image.dockerfile, *stage, "--tag", image.name)
+        return capture("buildah", "inspect", "--type=image", "--format={{.FromImageID}}", image.name).strip()
 
-    def load(self, image: str) -> None:
+    def load(self, image: Image) -> None:
         """Import it into the node's containerd."""
-        run(self._command, "load", image)
+        run(self._command, "load", image.name)
 
 
 class Kind:
@@ -108,14 +128,15 @@ class Kind:
         """Delete it with everything in it."""
         run("kind", "delete", "cluster", f"--name={self.cluster}", "--kubeconfig", FOLDER / "kubeconfig")
 
-    def build(self, stage: str, image: str) -> str:
+    def build(self, image: Image) -> str:
         """Build with Docker."""
-        run("docker", "build", f"--target={stage}", f"--tag={image}", ROOT)
-        return capture("docker", "image", "inspect", "--format={{.Id}}", image).strip()
+        stage = ("--target", image.stage) if image.stage else ()
+        run("docker", "build", "--file", ROOT / image.dockerfile, *stage, "--tag", image.name, ROOT)
+        return capture("docker", "image", "inspect", "--format={{.Id}}", image.name).strip()
 
-    def load(self, image: str) -> None:
+    def load(self, image: Image) -> None:
         """Copy it from Docker into the node."""
-        run("kind", "load", "docker-image", image, f"--name={self.cluster}")
+        run("kind", "load", "docker-image", image.name, f"--name={self.cluster}")
 
 
 PROVIDERS: dict[str, type[Kind] | type[OneNode]] = {Kind.name: Kind, OneNode.name: OneNode}

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from local_cluster import target as targets
-from local_cluster.providers import image_names
+from local_cluster.providers import load_image, release_images
 from local_cluster.target import Target
 from local_cluster.tools import FOLDER, ROOT, ToolError, run, succeeds
 
@@ -22,7 +22,7 @@ def _known_ids() -> dict[str, str]:
 
 
 def build_images(target: Target) -> dict[str, str]:
-    """Build both images and give them to the cluster; return their ids by name.
+    """Build the images and give them to the cluster; return the ids of the release's by name.
 
     Raises:
         ToolError: a build fails, or the cluster is one that only a registry can give images to.
@@ -35,9 +35,10 @@ def build_images(target: Target) -> dict[str, str]:
             "image.repository as charts/assay/README.md tells"
         )
     ids = {}
-    for stage, image in image_names().items():
-        ids[image] = provider.build(stage, image)
+    for image in (*release_images(), load_image()):
+        ids[image.name] = provider.build(image)
         provider.load(image)
+    ids.pop(load_image().name)
     return ids
 
 

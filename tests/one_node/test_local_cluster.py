@@ -1,6 +1,7 @@
 """Which cluster a command may touch, and what is told while a model changes."""
 
 import json
+import re
 
 import pytest
 
@@ -77,11 +78,20 @@ def test_without_a_cluster_the_command_that_makes_one_is_named(own):
         target.find({})
 
 
-def test_images_have_the_charts_version():
-    assert providers.image_names() == {
-        "service": f"localhost/assay-service:{providers.version()}",
-        "operator": f"localhost/assay-operator:{providers.version()}",
-    }
+def test_images_have_the_charts_version_and_k6_its_own():
+    names = [image.name for image in providers.release_images()]
+    assert names == [
+        f"localhost/assay-service:{providers.version()}",
+        f"localhost/assay-operator:{providers.version()}",
+    ]
+    assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", providers.version())
+    assert re.fullmatch(r"localhost/k6:[0-9]+\.[0-9]+\.[0-9]+", providers.load_image().name)
+
+
+def test_every_image_has_its_dockerfile_and_stage(root):
+    for image in (*providers.release_images(), providers.load_image()):
+        text = (root / image.dockerfile).read_text()
+        assert not image.stage or f" AS {image.stage}\n" in text
 
 
 def variant(*conditions, generation=2):
