@@ -12,6 +12,7 @@ pytestmark = pytest.mark.system
     [
         ("terminationGracePeriodSeconds=19", "terminationGracePeriodSeconds is 19, but a stopping pod needs 20"),
         ("drain.delaySeconds=30,terminationGracePeriodSeconds=30", "a stopping pod needs 45"),
+        ("settings.DEADLINE_MS=10001", "settings.DEADLINE_MS is 10001, and drain.timeoutSeconds is 10"),
         ("resources.limits.memory=null", "resources.limits.memory is missing"),
         ("resources.limits.cpu=null", "resources.limits.cpu is missing"),
         ("resources.limits=null", "resources.limits.cpu is missing"),
@@ -50,6 +51,7 @@ def test_all_contradictions_are_told_at_once(chart):
     "values",
     [
         "terminationGracePeriodSeconds=20",
+        "settings.DEADLINE_MS=10000",
         "replicas=0",
         "replicas=1,podDisruptionBudget.maxUnavailable=1",
         "image.tag=latest,image.digest=sha256:" + "0" * 64,
