@@ -39,6 +39,12 @@ class CpuFeatureMissingError(AssayError):
     code = "CpuFeatureMissing"
 
 
+class PrecisionMismatchError(AssayError):
+    """The pack is not of the precision that was asked for: somebody approved another one."""
+
+    code = "PrecisionMismatch"
+
+
 class SettingsError(AssayError):
     """An ``ASSAY_`` variable or an option is unknown or out of range."""
 

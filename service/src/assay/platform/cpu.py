@@ -70,6 +70,26 @@ def _cfs_files(folder: Path) -> tuple[int | None, int | None]:
     return cgroup.read_int(folder / "cpu.cfs_quota_us"), cgroup.read_int(folder / "cpu.cfs_period_us")
 
 
+@dataclass(frozen=True, slots=True)
+class CfsCounters:
+    """What the scheduler counted since the group began: periods with a quota, those throttled, and for how long."""
+
+    periods: int
+    throttled_periods: int
+    throttled_seconds: float
+
+
+def cfs_counters(process: Path = cgroup.SELF) -> CfsCounters | None:
+    """Counters of this process's own group; nothing where the kernel counts none (no CPU controller, top group)."""
+    group = cgroup.find("cpu", process)
+    table = cgroup.read_table(group.folders[0] / "cpu.stat") if group else {}
+    if "nr_periods" not in table:
+        return None
+    # Version 2 counts microseconds, version 1 nanoseconds.
+    seconds = table.get("throttled_usec", 0) / 1e6 + table.get("throttled_time", 0) / 1e9
+    return CfsCounters(table["nr_periods"], table.get("nr_throttled", 0), seconds)
+
+
 def cpu_limit(declared: int | None = None, process: Path = cgroup.SELF) -> CpuLimit:
     """The CPU limit. ``declared``: what the pod says, in thousandths of a core; the smaller of it and the quota wins.
 

@@ -1,0 +1,159 @@
+"""The outermost layer: what every request gets, whatever its route.
+
+Request ids, the variant's name, counting, the answer to a fault, and what a drain does to connections. Plain ASGI: a
+framework's middleware would cost as much as the rest of the request's way through it.
+"""
+
+import re
+import time
+import uuid
+from dataclasses import dataclass
+
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from assay.http.limits import discard_rest
+from assay.http.problems import internal, of_request_error
+from assay.serving.errors import RequestError
+from assay.serving.process import Process
+from assay.serving.request import Answer
+
+CLASSIFY = "/v1/classify"
+"""The route whose requests are counted, admitted and drained; the others only tell about the process."""
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+"""A client's request id is kept when it is of this form; it goes into headers and logs."""
+
+_log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Record:
+    """What is known of a request while it is under way; the route leaves its answer here. Times: `perf_counter`."""
+
+    request_id: str
+    started: float
+    answer: Answer | None = None
+    status: int = 0
+    body_read: bool = False
+    reason: str = ""
+
+
+class LoopClock:
+    """CPU time of the event loop's thread, shared out over the requests that it served.
+
+    Each answered request takes what was spent since the one before; time of an idle loop, and of other routes, is
+    nobody's. Only sums mean something: under concurrency one request may carry a part of another's.
+    """
+
+    def __init__(self) -> None:
+        self._mark = 0.0
+
+    def skip(self) -> None:
+        """Let what was spent until now be nobody's."""
+        self._mark = time.thread_time()
+
+    def share(self) -> float:
+        """CPU seconds since the last mark."""
+        mark, self._mark = self._mark, time.thread_time()
+        return self._mark - mark
+
+
+class Envelope:
+    """ASGI application around the routes of one process."""
+
+    def __init__(self, app: ASGIApp, process: Process) -> None:
+        self._app = app
+        self._process = process
+        self._variant = process.settings.variant.encode()
+        self._clock = LoopClock()
+        self._concurrent = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        record = Record(_request_id(scope), time.perf_counter())
+        scope["assay"] = record
+        if scope["path"] == CLASSIFY:
+            await self._counted(scope, receive, send, record)
+        else:
+            await self._app(scope, receive, self._dressed(record, receive, send))
+            self._clock.skip()
+
+    def _dressed(self, record: Record, receive: Receive, send: Send) -> Send:
+        """A ``send`` that adds this service's headers, and lets a refused client finish speaking before it hangs up."""
+        closing = False
+
+        async def dressed(message: Message) -> None:
+            nonlocal closing
+            if message["type"] == "http.response.start":
+                record.status = message["status"]
+                headers = list(message["headers"])
+                headers.append((b"x-request-id", record.request_id.encode()))
+                if self._variant:
+                    headers.append((b"assay-variant", self._variant))
+                closing = any(name.lower() == b"connection" for name, _ in headers)
+                if self._process.lifecycle.leaving and not closing:
+                    headers.append((b"connection", b"close"))
+                message = {**message, "headers": headers}
+            elif closing and not record.body_read and not message.get("more_body", False):
+                await send({**message, "more_body": True})
+                await discard_rest(receive)
+                message = {"type": "http.response.body", "body": b""}
+            await send(message)
+
+        return dressed
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+        dressed = self._dressed(record, receive, send)
+        lifecycle = self._process.lifecycle
+        try:
+            lifecycle.enter()
+        except RequestError as error:
+            self._process.telemetry.count_rejected(error.code)
+            await of_request_error(error)(scope, receive, dressed)
+            self._count(record)
+            return
+        if not self._concurrent:
+            self._clock.skip()
+        self._concurrent += 1
+        try:
+            await self._app(scope, receive, dressed)
+        except ClientDisconnect:
+            record.reason = "ClientDisconnect"
+        except Exception as error:
+            # The framework has answered with a problem already where it could; here it only must not end the connection
+            # with a trace in another format.
+            if not record.status:
+                await internal(error)(scope, receive, dressed)
+        finally:
+            self._concurrent -= 1
+            lifecycle.leave()
+            self._count(record)
+
+    def _count(self, record: Record) -> None:
+        finished = time.perf_counter()
+        telemetry = self._process.telemetry
+        if record.reason:
+            telemetry.count_rejected(record.reason)
+        if record.status:
+            telemetry.observe_request(record.status, finished - record.started)
+        if record.answer is not None:
+            stages = {**record.answer.stages, "respond": finished - record.answer.finished}
+            telemetry.observe_answer(stages, record.answer.cpu_s + self._clock.share())
+        if self._process.settings.access_log:
+            _log.info(
+                "A request was answered.",
+                request_id=record.request_id,
+                status=record.status,
+                reason=record.reason or None,
+                milliseconds=round((finished - record.started) * 1000, 2),
+            )
+
+
+def _request_id(scope: Scope) -> str:
+    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+    return given.decode() if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex

@@ -1,0 +1,85 @@
+"""Uvicorn's HTTP parser with limits on headers, which it lacks: their size, and the time they may take."""
+
+import asyncio
+import json
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+MAX_HEADER_BYTES = 32 << 10
+"""Bytes of a request's line and headers together; browsers with all their cookies stay below 16 KiB."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. Headers that are too long get a 431; those that do not arrive in time, a closed connection."""
+
+    header_timeout_s = 10.0
+
+    _in_headers = True
+    _header_bytes = 0
+    _header_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent does
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer together with the connection."""
+        self._disarm()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in bytes, unless headers that have not ended yet are too long already.
+
+        The parser keeps an unfinished header to itself, so only the bytes handed to it can be counted.
+        """
+        if self._in_headers:
+            self._header_bytes += len(data)
+        super().data_received(data)
+        if self._in_headers and self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
+            self._refuse()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._in_headers = True
+        self._arm()
+
+    def on_headers_complete(self) -> None:
+        """The headers are here: start the request, if they are not too long."""
+        self._disarm()
+        self._in_headers = False
+        self._header_bytes = 0
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEADER_BYTES:
+            self._refuse()
+            return
+        super().on_headers_complete()
+
+    def _arm(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(self.header_timeout_s, self.transport.close)
+
+    def _disarm(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+
+    def _refuse(self) -> None:
+        status = 431
+        body = json.dumps(
+            {
+                "type": "urn:assay:problem:HeadersTooLarge",
+                "title": "Request Header Fields Too Large",
+                "status": status,
+                "code": "HeadersTooLarge",
+                "detail": f"The request's line and headers have more than {MAX_HEADER_BYTES} bytes.",
+            }
+        ).encode()
+        head = b"content-type: application/problem+json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
+        self.transport.write(STATUS_LINE[status] + head + body)
+        self.transport.close()
+
+
+def bounded_protocol(header_timeout_s: float) -> type[BoundedProtocol]:
+    """The protocol with a timeout of its own; Uvicorn makes the instances and hands no settings over."""
+    return type("BoundedProtocol", (BoundedProtocol,), {"header_timeout_s": header_timeout_s})

@@ -1,0 +1,81 @@
+"""The model a process serves: found, fetched, verified, loaded and warmed up, or refused with a reason."""
+
+import statistics
+import time
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+import structlog
+from PIL import Image
+
+from assay.errors import PackError, PrecisionMismatchError
+from assay.inference.engine import Engine
+from assay.packs.archive import MAX_PACK_BYTES, Pack, read_pack
+from assay.packs.fetch import fetch
+from assay.serving.stages import classify
+from assay.settings import Settings
+from assay.vision.header import read_header
+
+_WARM_UPS = 5
+"""Passes before readiness: the first allocates ONNX Runtime's buffers, the rest give a median to price requests by."""
+
+_WARM_UP_SIZE = (1024, 768)  # 0.8 MP, the middle of the uploads this service is made for
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Model:
+    """A pack in service. ``model_ms``: CPU-ms of one inference, measured at warm-up."""
+
+    uri: str
+    pack: Pack
+    engine: Engine
+    model_ms: float
+
+
+def chosen_uri(settings: Settings) -> tuple[str, str]:
+    """URI and digest of the pack to serve: the variant's, else the base."""
+    if settings.model_uri:
+        return settings.model_uri, settings.model_digest
+    return settings.base_model_uri, settings.base_model_digest
+
+
+def open_pack(settings: Settings) -> tuple[str, Pack]:
+    """Fetch, verify and read the pack of these settings.
+
+    Raises the errors of ``assay.packs``, and `PrecisionMismatchError` for a pack of another precision than was asked.
+    """
+    uri, digest = chosen_uri(settings)
+    path = fetch(uri, digest or None, cache_dir=settings.cache_dir, max_bytes=MAX_PACK_BYTES)
+    pack = read_pack(path, digest or None)
+    wanted = settings.model_precision if settings.model_uri else ""
+    if wanted and pack.manifest.precision != wanted:
+        raise PrecisionMismatchError(f"The pack at {uri} is {pack.manifest.precision}, but {wanted} was asked for.")
+    return uri, pack
+
+
+def _warm_up_photo() -> bytes:
+    """A JPEG with detail in it; made here, because a service carries no photos."""
+    noise = np.random.default_rng(0).integers(0, 256, (_WARM_UP_SIZE[1] // 8, _WARM_UP_SIZE[0] // 8, 3), dtype=np.uint8)
+    file = BytesIO()
+    Image.fromarray(noise).resize(_WARM_UP_SIZE, Image.Resampling.BICUBIC).save(file, "JPEG", quality=90)
+    return file.getvalue()
+
+
+def load_model(settings: Settings) -> Model:
+    """The model of these settings, warmed up along the whole path of a request. Blocks for seconds.
+
+    Raises `CpuFeatureMissingError` where this CPU lacks what the pack requires, and what `open_pack` raises.
+    """
+    uri, pack = open_pack(settings)
+    engine = Engine(pack)
+    photo = _warm_up_photo()
+    header = read_header(photo)
+    passes = [classify(photo, header, pack, engine, top_k=1, started=time.perf_counter()) for _ in range(_WARM_UPS)]
+    if not all(np.isfinite(score) for result in passes for _, score in result.predictions):
+        raise PackError(f"The model of pack {pack.manifest.name} answers with numbers that are not finite.")
+    model_ms = statistics.median(result.model_cpu_s for result in passes[1:]) * 1000
+    _log.info("The model is loaded.", pack=pack.manifest.name, digest=pack.digest, uri=uri, model_ms=round(model_ms, 2))
+    return Model(uri, pack, engine, model_ms)

@@ -1,0 +1,108 @@
+"""The one place where the objects of a serving process are wired together."""
+
+from dataclasses import dataclass, field
+
+import structlog
+
+from assay.platform.cpu import CpuLimit, cpu_limit
+from assay.platform.memory import memory_limit_bytes
+from assay.serving.admission import Admission
+from assay.serving.errors import NotReadyError
+from assay.serving.executor import Executor
+from assay.serving.lifecycle import Lifecycle
+from assay.serving.model import Model, load_model
+from assay.serving.receiving import ReceivingBudget
+from assay.serving.request import RequestPath
+from assay.settings import Settings
+from assay.telemetry import Telemetry
+
+_RECEIVING_SHARE = 8
+"""Request bodies may hold this fraction of the memory limit; the rest is for pixels (64 MB a worker at 16 MP, twice
+while a pixel type is converted) and the model."""
+
+_RECEIVING_DEFAULT = 256 << 20  # without a memory limit: the eighth of the chart's 2 GiB
+
+_log = structlog.get_logger()
+
+
+@dataclass
+class Slot:
+    """Holds the request path once the model is loaded."""
+
+    path: RequestPath | None = None
+
+    def get(self) -> RequestPath:
+        """The request path. Raises `NotReadyError` before it is there."""
+        if self.path is None:
+            raise NotReadyError("The model is being loaded and warmed up.")
+        return self.path
+
+
+@dataclass(frozen=True)
+class Process:
+    """Everything a serving process has one of."""
+
+    settings: Settings
+    limit: CpuLimit
+    memory_limit_bytes: int | None
+    workers: int
+    telemetry: Telemetry
+    executor: Executor
+    admission: Admission
+    receiving: ReceivingBudget
+    lifecycle: Lifecycle
+    slot: Slot = field(default_factory=Slot)
+
+    async def load(self) -> None:
+        """Load the model on a worker, then take traffic. Raises what `load_model` raises."""
+        model: Model = await self.executor.submit(lambda: load_model(self.settings))
+        manifest = model.pack.manifest
+        self.telemetry.set_model(manifest.name, manifest.precision, model.pack.digest)
+        self.slot.path = RequestPath(model, self.settings, self.admission, self.executor, self.telemetry)
+        self.lifecycle.loaded()
+
+
+def worker_threads(settings: Settings, limit: CpuLimit) -> int:
+    """One worker per whole core: a thread more would only be throttled together with the others."""
+    return settings.workers or max(1, limit.millicores // 1000)
+
+
+def _tell_limit(limit: CpuLimit, workers: int) -> None:
+    if limit.disagree:
+        _log.warning(
+            "The declared CPU limit and the control group's differ; the smaller is used. Check the pod's resources.",
+            declared_millicores=limit.declared,
+            cgroup_millicores=limit.cgroup,
+        )
+    if limit.unlimited:
+        _log.warning(
+            "No CPU limit is set; threads are sized for the whole machine. Set a limit, or ASSAY_CPU_LIMIT_MILLICORES.",
+            millicores=limit.millicores,
+        )
+    _log.info("CPU is divided.", millicores=limit.millicores, source=limit.source, workers=workers)
+
+
+def build_process(settings: Settings) -> Process:
+    """The objects of a process with these settings; its model is not loaded yet."""
+    limit = cpu_limit(settings.cpu_limit_millicores or None)
+    memory = memory_limit_bytes(settings.memory_limit_bytes or None)
+    workers = worker_threads(settings, limit)
+    _tell_limit(limit, workers)
+    telemetry = Telemetry()
+    cores = limit.millicores / 1000
+    disagreement = (limit.declared - limit.cgroup) / 1000 if limit.declared and limit.cgroup else 0.0
+    telemetry.set_limits(cores, workers, disagreement)
+    admission = Admission(settings.queue_budget_ms, min(cores, workers))
+    telemetry.queue_cost.set_function(lambda: admission.waiting_ms / 1000)
+    receiving = settings.max_receiving_bytes or (memory // _RECEIVING_SHARE if memory else _RECEIVING_DEFAULT)
+    return Process(
+        settings=settings,
+        limit=limit,
+        memory_limit_bytes=memory,
+        workers=workers,
+        telemetry=telemetry,
+        executor=Executor(workers),
+        admission=admission,
+        receiving=ReceivingBudget(max(receiving, settings.max_body_bytes)),
+        lifecycle=Lifecycle(telemetry),
+    )

@@ -1,0 +1,121 @@
+"""The service's metrics. Their names are API; service.md of the design lists them.
+
+One `Telemetry` per process, with its own registry. Whatever is observed for every request is a child made here, once:
+looking a child up by its labels costs more than observing it.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from assay.platform.cpu import cfs_counters
+
+disable_created_metrics()  # type: ignore[no-untyped-call] # a second series per counter that nothing here asks for
+
+STAGES = ("receive", "queue", "decode", "preprocess", "infer", "postprocess", "respond")
+"""The timed parts of a request, in order; each begins where the one before ends."""
+
+SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075,
+           0.1, 0.15, 0.25, 0.5, 1.0, 2.5)  # fmt: skip
+"""Bucket bounds. From the shortest stage worth telling apart to twice the deadline; steps of about 1.5 where requests
+of a MobileNet-class model lie (5 to 150 ms)."""
+
+PIXELS = (50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 4e6, 8e6, 12e6, 16e6, 32e6)
+"""Bucket bounds for image sizes: thumbnails, the 0.2 to 1.1 MP an upload should have, phone photos, the limit."""
+
+_SMOOTHING = 0.02  # weight of one request in the mean cost: the last 50 or so, a second at full load
+
+
+class CfsCollector(Collector):
+    """Throttling by the CPU quota, read from the control group when somebody asks."""
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """The three counters; none where the kernel counts none."""
+        counted = cfs_counters()
+        if counted is None:
+            return
+        family = CounterMetricFamily
+        yield family("assay_cfs_periods", "Scheduler periods with a CPU quota.", value=counted.periods)
+        yield family(
+            "assay_cfs_throttled_periods", "Periods in which the quota ran out.", value=counted.throttled_periods
+        )
+        yield family(
+            "assay_cfs_throttled_seconds",
+            "Time runnable threads waited for the next period.",
+            value=counted.throttled_seconds,
+        )
+
+
+class Telemetry:
+    """Every metric of one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        histogram = partial(Histogram, registry=self.registry, buckets=SECONDS)
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        stage = histogram("assay_stage_duration_seconds", "Wall time of each part of an answered request.", ["stage"])
+        self._stages = {name: stage.labels(name) for name in STAGES}
+        self._duration = histogram("assay_request_duration_seconds", "Wall time of a request, by status.", ["code"])
+        self._requests = counter("assay_requests", "Requests, by status.", ["code"])
+        self._rejected = counter("assay_rejected", "Requests refused, by the code of their problem.", ["reason"])
+        self._by_code: dict[int, tuple[Histogram, Counter]] = {}
+        self._cost = histogram("assay_request_cost_seconds", "CPU time spent on an answered request.")
+        self._pixels = Histogram(
+            "assay_image_pixels", "Pixels of images, by header.", registry=self.registry, buckets=PIXELS
+        )
+        self.inflight = gauge("assay_inflight_requests", "Requests being received, waiting or worked on.")
+        self.queue_cost = gauge("assay_queue_cost_seconds", "Estimated CPU time of the requests that wait.")
+        self._ceiling = gauge(
+            "assay_ceiling_requests_per_second", "CPU limit divided by the mean cost of late requests."
+        )
+        self._cores = gauge("assay_cpu_limit_cores", "CPU limit this process goes by.")
+        self._disagreement = gauge("assay_cpu_limit_disagreement_cores", "Declared CPU limit less the control groups'.")
+        self._threads = gauge("assay_worker_threads", "Threads that decode and infer.")
+        self._model = gauge("assay_model_info", "The pack that is served.", ["name", "precision", "digest"])
+        self.ready = gauge("assay_ready", "1 while this process takes traffic.")
+        self.mean_cost_s = math.nan
+        self._ceiling.set(math.nan)  # unknown until something was measured
+        self._limit_cores = math.nan
+        self.registry.register(CfsCollector())
+        ProcessCollector(registry=self.registry)
+
+    def set_limits(self, cores: float, threads: int, disagreement_cores: float) -> None:
+        """Tell the CPU limit, the threads, and by how much two sources of the limit differ."""
+        self._limit_cores = cores
+        self._cores.set(cores)
+        self._threads.set(threads)
+        self._disagreement.set(disagreement_cores)
+
+    def set_model(self, name: str, precision: str, digest: str) -> None:
+        """Tell which pack is served."""
+        self._model.labels(name, precision, digest).set(1)
+
+    def observe_answer(self, stages: Mapping[str, float], cost_s: float) -> None:
+        """Count an answered request: seconds per stage, and CPU seconds in all."""
+        for name, seconds in stages.items():
+            self._stages[name].observe(seconds)
+        self._cost.observe(cost_s)
+        known = not math.isnan(self.mean_cost_s)
+        self.mean_cost_s = self.mean_cost_s + _SMOOTHING * (cost_s - self.mean_cost_s) if known else cost_s
+        self._ceiling.set(self._limit_cores / self.mean_cost_s if self.mean_cost_s > 0 else math.nan)
+
+    def observe_pixels(self, pixels: int) -> None:
+        """Count an image by its size."""
+        self._pixels.observe(pixels)
+
+    def observe_request(self, code: int, seconds: float) -> None:
+        """Count a finished request by its status."""
+        if code not in self._by_code:
+            self._by_code[code] = (self._duration.labels(str(code)), self._requests.labels(str(code)))
+        duration, requests = self._by_code[code]
+        duration.observe(seconds)
+        requests.inc()
+
+    def count_rejected(self, reason: str) -> None:
+        """Count a refusal by its stable code."""
+        self._rejected.labels(reason).inc()
