@@ -60,10 +60,10 @@ class LazyGroup(click.Group):
             ctx.exit(_ERROR_EXITS.get(ctx.invoked_subcommand or "", EXIT_ERROR))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="assay")
 def main() -> None:
-    r"""Serve image classifiers on CPUs, and measure a new model before it may take traffic.
+    """Serve image classifiers on CPUs, and measure a new model before it may take traffic.
 
     \b
     Example:

@@ -18,7 +18,7 @@ from assay.settings import load_settings
     "--log-format", type=click.Choice(["auto", "json", "console"]), help="Form of the log (ASSAY_LOG_FORMAT)."
 )
 def serve(**options: object) -> None:
-    r"""Serve a model over HTTP until told to end (SIGTERM).
+    """Serve a model over HTTP until told to end (SIGTERM).
 
     Every setting is an environment variable ASSAY_…; these options are the ones one types.
 
