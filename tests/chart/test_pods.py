@@ -70,8 +70,8 @@ def test_every_pod_meets_the_restricted_pod_security_standard_with_a_read_only_r
         assert spec["securityContext"]["runAsUser"] == 10001
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
-        assert all(set(volume) == {"name", "emptyDir"} for volume in spec["volumes"])
-        assert all(volume["emptyDir"]["sizeLimit"] for volume in spec["volumes"])
+        assert all(set(volume) == {"name", "emptyDir"} for volume in spec.get("volumes", []))
+        assert all(volume["emptyDir"]["sizeLimit"] for volume in spec.get("volumes", []))
         for item in spec["containers"]:
             assert item["securityContext"] == {
                 "allowPrivilegeEscalation": False,

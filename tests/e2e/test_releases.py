@@ -105,7 +105,7 @@ def test_operator_may_do_what_it_needs_in_its_namespace_and_nothing_elsewhere(el
                 raise  # no answer at all
             return False
 
-    assert allowed("patch", "modelvariants.assay.dev", "--subresource=status")
+    assert allowed("update", "modelvariants.assay.dev", "--subresource=status")
     assert allowed("patch", "deployments.apps")
     assert allowed("create", "jobs.batch")
     assert not allowed("update", "modelvariants.assay.dev")
