@@ -61,11 +61,7 @@ PROGRAMS = (
 
 def install_packages() -> None:
     """Install the Debian packages that are missing."""
-    missing = [
-        package
-        for part, package in PACKAGES.items()
-        if not (Path(part).is_absolute() and Path(part).exists()) and not shutil.which(part)
-    ]
+    missing = [package for part, package in PACKAGES.items() if not shutil.which(part)]
     if not missing:
         return
     if not shutil.which("apt-get"):
