@@ -17,6 +17,7 @@ _DRAFT_SCALES = (8, 4, 2)  # what libjpeg's scaled inverse DCT offers, besides 1
 _ALPHA_MODES = frozenset({"RGBA", "LA", "PA", "RGBa", "La"})
 _DEEP_MODES = frozenset({"I;16", "I;16L", "I;16B", "I;16N"})
 _PLAIN_MODES = frozenset({"1", "L", "P", "CMYK", "YCbCr", "RGBX"})
+_TURNED_BY_PILLOW = "TIFF"  # the one format whose reader turns the picture itself, and tells its upright size
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -55,7 +56,7 @@ def _rgb(image: Image.Image) -> Image.Image:
 
 def _opened(data: bytes, header: ImageHeader, geometry: Geometry) -> Image.Image:
     image = Image.open(BytesIO(data), formats=(header.format,))  # opens lazily: decodes nothing
-    if image.size != (header.width, header.height):
+    if image.size != (header.upright_size if header.format == _TURNED_BY_PILLOW else (header.width, header.height)):
         raise ImageBroken(
             f"The {header.format} file is {header.width} x {header.height} pixels by its header, "
             f"{image.width} x {image.height} by its picture."
@@ -76,7 +77,7 @@ def decode(data: bytes, header: ImageHeader, geometry: Geometry) -> Image.Image:
         image = _opened(data, header, geometry)
         image.load()
         picture = _rgb(image)
-        turn = _TURNS.get(header.orientation)
+        turn = None if header.format == _TURNED_BY_PILLOW else _TURNS.get(header.orientation)
         return picture if turn is None else picture.transpose(turn)
     except (ImageBroken, UnsupportedMediaType, MemoryError):
         raise

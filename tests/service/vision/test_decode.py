@@ -1,0 +1,131 @@
+"""Whatever the file's pixels are, the model gets RGB, upright, on white."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+from assay.vision.decode import decode, draft_scale
+from assay.vision.errors import ImageBroken, UnsupportedMediaType
+from assay.vision.header import ImageHeader, read_header
+from support.geometry import Wanted
+from support.images import deep_png, encoded, exif, jpeg, photo
+
+WANTED = Wanted()
+
+
+def decoded(data: bytes) -> np.ndarray:
+    image = decode(data, read_header(data), WANTED)
+    assert image.mode == "RGB"
+    return np.asarray(image).astype(int)
+
+
+def difference(data: bytes, expected: Image.Image) -> float:
+    return float(np.abs(decoded(data) - np.asarray(expected.convert("RGB"))).mean())
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_picture_is_turned_upright(kind, orientation):
+    options = {"compression": "tiff_lzw"} if kind == "TIFF" and orientation % 2 else {}
+    data = encoded(photo(), kind, exif=exif(orientation), **options)
+    with Image.open(io.BytesIO(data)) as image:
+        expected = ImageOps.exif_transpose(image)
+    assert difference(data, expected) == 0
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "TIFF"])
+def test_transparent_pixels_become_white(kind):
+    picture = photo().convert("RGBA")
+    alpha = Image.new("L", picture.size, 255)
+    alpha.paste(0, (0, 0, 200, 300))
+    picture.putalpha(alpha)
+    options = {"lossless": True} if kind == "WEBP" else {}
+    found = decoded(encoded(picture, kind, **options))
+    assert (found[:, :200] == 255).all()
+    assert (found[:, 200:] == np.asarray(photo())[:, 200:]).all()
+
+
+def test_half_transparent_pixels_are_mixed_with_white():
+    found = decoded(encoded(Image.new("RGBA", (32, 32), (0, 0, 0, 128)), "PNG"))
+    assert (found == 127).all()
+
+
+def test_transparent_colour_of_a_palette_becomes_white():
+    for kind in ("PNG", "GIF"):
+        palette = Image.new("P", (32, 32), 1)
+        palette.putpalette([255, 0, 0, 0, 0, 255] + [0] * 762)
+        palette.paste(0, (0, 0, 16, 32))
+        found = decoded(encoded(palette, kind, transparency=0))
+        assert (found[:, :16] == 255).all()
+        assert (found[:, 16:] == (0, 0, 255)).all()
+
+
+def test_transparent_colour_of_rgb_and_gray_png_becomes_white():
+    assert (decoded(encoded(Image.new("RGB", (8, 8), (9, 9, 9)), "PNG", transparency=(9, 9, 9))) == 255).all()
+    assert (decoded(encoded(Image.new("L", (8, 8), 9), "PNG", transparency=9)) == 255).all()
+
+
+def test_gray_cmyk_palette_and_one_bit_pictures_keep_their_colours():
+    assert difference(encoded(photo().convert("L"), "PNG"), photo().convert("L")) == 0
+    assert difference(encoded(photo().convert("1"), "PNG"), photo().convert("1")) == 0
+    assert difference(encoded(photo().quantize(256), "PNG"), photo()) < 8
+    assert difference(encoded(photo().convert("CMYK"), "JPEG", quality=95), photo()) < 4
+    assert difference(encoded(photo().convert("CMYK"), "TIFF"), photo()) < 1
+    assert difference(encoded(photo().convert("LA"), "PNG"), photo().convert("L")) == 0
+
+
+def test_sixteen_bit_gray_keeps_its_range():
+    assert difference(deep_png(), photo().convert("L")) == 0
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF"])
+def test_first_frame_of_an_animation_is_taken(kind):
+    options = {"lossless": True} if kind == "WEBP" else {}
+    data = encoded(photo(), kind, save_all=True, append_images=[Image.new("RGB", photo().size, "red")] * 2, **options)
+    assert difference(data, photo()) < (8 if kind == "GIF" else 1)
+
+
+def test_first_picture_of_a_multi_picture_jpeg_is_taken():
+    data = encoded(photo(), "MPO", save_all=True, append_images=[photo("coffee")])
+    assert difference(data, photo()) < 6
+
+
+def test_pixels_without_a_defined_white_are_refused():
+    data = encoded(Image.fromarray(np.ones((8, 8), np.float32)), "TIFF")
+    with pytest.raises(UnsupportedMediaType, match="type F"):
+        decoded(data)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_cut_off_file_is_broken(kind, share):
+    data = encoded(photo(), kind)
+    with pytest.raises(ImageBroken):
+        decoded(data[: int(len(data) * share)])
+
+
+def test_file_whose_header_and_picture_disagree_is_broken_before_it_is_decoded():
+    data = jpeg()
+    frame = data.index(b"\xff\xc0")
+    small = data[frame : frame + 5] + (16).to_bytes(2) + (16).to_bytes(2) + data[frame + 9 : frame + 19]
+    lying = data[:frame] + data[frame : frame + 19] + small + data[frame + 19 :]
+    header = read_header(data)
+    with pytest.raises(ImageBroken, match="by its header"):
+        decode(lying, header, WANTED)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "scale"),
+    [(500, 333, 1), (1023, 4000, 1), (1024, 1024, 2), (2047, 4000, 2), (2048, 2048, 4), (4096, 4096, 8), (65500, 1, 1)],
+)
+def test_jpeg_is_scaled_only_while_its_short_side_stays_twice_the_target(width, height, scale):
+    assert draft_scale(ImageHeader("JPEG", width, height, False, 1), WANTED) == scale
+    assert draft_scale(ImageHeader("PNG", width, height, False, 1), WANTED) == 1
+
+
+def test_scaled_decode_has_the_size_that_was_promised():
+    data = jpeg("rocket", (2049, 1537))
+    image = decode(data, read_header(data), WANTED)
+    assert image.size == (1025, 769)
