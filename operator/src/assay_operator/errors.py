@@ -1,4 +1,4 @@
-"""What can go wrong in the operator. Foreign exceptions are translated into these where the foreign library is called."""
+"""What can go wrong in the operator. Foreign exceptions become these where they arise."""
 
 
 class OperatorError(Exception):

@@ -29,7 +29,9 @@ def job_name(variant: Variant, inputs: Inputs, attempt: int) -> str:
     return f"{variant.name[:LONGEST_VARIANT_IN_NAME].rstrip('.-')}-check-{suffix}"
 
 
-def check_job(variant: Variant, spec: Spec, target: Target, model: Pack, inputs: Inputs, attempt: int) -> dict[str, Any]:
+def check_job(
+    variant: Variant, spec: Spec, target: Target, model: Pack, inputs: Inputs, attempt: int
+) -> dict[str, Any]:
     """The Job of one attempt. RenderError where the target's template does not give what is needed."""
     check = spec.check
     template = check_template(
@@ -75,12 +77,15 @@ def check_job(variant: Variant, spec: Spec, target: Target, model: Pack, inputs:
     }
 
 
-def same_template(rendered: Mapping[str, Any], observed: Mapping[str, Any]) -> bool:
+def same_template(rendered: Mapping[str, Any], observed: Mapping[str, Any], *, arguments: bool = True) -> bool:
     """Whether an observed pod template is the rendered one in all that a measurement depends on.
 
     The API server fills in defaults, so the observed one may say more wherever the rendered one says nothing.
+    arguments: whether the check's arguments must be the same too.
     """
-    return _arguments_of(rendered) == _arguments_of(observed) and _within(measured(rendered), measured(observed))
+    if arguments and _arguments_of(rendered) != _arguments_of(observed):
+        return False
+    return _within(measured(rendered), measured(observed))
 
 
 def _arguments_of(template: Mapping[str, Any]) -> list[str]:

@@ -23,6 +23,9 @@ MEASURED_ENVIRONMENT: Final = re.compile(
 )
 """Variables that change what is computed or what it costs. A changed log level is no reason to check again."""
 
+NOT_JUDGED: Final = {"compare_with", "dataset", "start_deadline_seconds", "timeout_seconds", "max_attempts"}
+"""Fields of the check that are hashed elsewhere, or say only how long to try."""
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -53,7 +56,7 @@ def measured(template: Json) -> dict[str, Any]:
     return {
         "image": container.get("image"),
         "command": container.get("command"),
-        "resources": container.get("resources"),
+        "limits": container.get("resources", {}).get("limits"),
         "env": sorted(
             (entry for entry in container.get("env", []) if MEASURED_ENVIRONMENT.match(entry.get("name", ""))),
             key=lambda entry: str(entry["name"]),
@@ -70,7 +73,7 @@ def measured(template: Json) -> dict[str, Any]:
 def inputs_of(spec: Spec, model: Pack, target_template: Json) -> Inputs:
     """The hash for a check of `model` under `spec` on this target. RenderError as `check_template`."""
     base = base_model(target_template, spec.container)
-    criteria = spec.check.model_dump(mode="json", exclude={"compare_with", "dataset", "cpu_request", "start_deadline_seconds", "timeout_seconds", "max_attempts"})
+    criteria = spec.check.model_dump(mode="json", exclude=NOT_JUDGED)
     yardstick = spec.check.compare_with
     asked: Mapping[str, Any] = {
         "model": model.model_dump(),

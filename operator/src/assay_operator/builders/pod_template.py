@@ -35,7 +35,11 @@ POD_FIELDS: Final = (
 CONTAINER_FIELDS: Final = ("image", "imagePullPolicy", "workingDir", "envFrom", "volumeMounts", "securityContext")
 JOB_UID_ENV: Final = "CHECK_JOB_UID"  # not ASSAY_…: the service refuses settings it does not know
 
-NO_MESH: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled", "kuma.io/sidecar-injection": "disabled"}
+NO_MESH: Final = {
+    "sidecar.istio.io/inject": "false",
+    "linkerd.io/inject": "disabled",
+    "kuma.io/sidecar-injection": "disabled",
+}
 
 
 def serving_container(template: Json, name: str) -> Json:
@@ -45,7 +49,9 @@ def serving_container(template: Json, name: str) -> Json:
         if container.get("name") == name:
             return dict(container)
     names = ", ".join(str(container.get("name")) for container in containers) or "none"
-    raise RenderError(f"the target has no container {name} (it has {names}); name the one that serves in spec.container")
+    raise RenderError(
+        f"the target has no container {name} (it has {names}); name the one that serves in spec.container"
+    )
 
 
 def base_model(template: Json, container: str) -> Pack:
@@ -57,12 +63,14 @@ def base_model(template: Json, container: str) -> Pack:
     uri = values.get(BASE_URI_ENV)
     if not uri:
         raise RenderError(
-            f"container {container} of the target has no literal value for {BASE_URI_ENV}; set it to the base model's URI"
+            f"container {container} of the target has no literal value for {BASE_URI_ENV}; set it to the base's URI"
         )
     return Pack(uri=uri, digest=values.get(BASE_DIGEST_ENV) or "")
 
 
-def check_template(template: Json, container: str, variant: str, arguments: list[str], cpu_request: str) -> dict[str, Any]:
+def check_template(
+    template: Json, container: str, variant: str, arguments: list[str], cpu_request: str
+) -> dict[str, Any]:
     """The pod template of a check. RenderError where the target does not give what is needed."""
     source = template.get("spec", {})
     pod: dict[str, Any] = {
@@ -92,7 +100,10 @@ def check_template(template: Json, container: str, variant: str, arguments: list
 
 
 def _container(source: Json, arguments: list[str], cpu_request: str) -> dict[str, Any]:
-    job_uid = {"name": JOB_UID_ENV, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{CONTROLLER_UID_LABEL}']"}}}
+    job_uid = {
+        "name": JOB_UID_ENV,
+        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{CONTROLLER_UID_LABEL}']"}},
+    }
     environment = [entry for entry in source.get("env", []) if entry.get("name") != JOB_UID_ENV]
     return {
         "name": source["name"],  # resourceFieldRef entries may name their container
@@ -111,7 +122,8 @@ def _resources(source: Json, cpu_request: str) -> dict[str, Any]:
     requests = dict(source.get("requests", {}))
     limit = source.get("limits", {}).get("cpu")
     # A request above the limit is not admitted.
-    requests["cpu"] = limit if limit is not None and _millicores(limit) < _millicores(cpu_request) else cpu_request
+    lower = limit is not None and _millicores(limit) < _millicores(cpu_request)
+    requests["cpu"] = _canonical(limit if lower else cpu_request)
     kept = {key: value for key, value in source.items() if key not in ("requests", "claims")}
     return {**kept, "requests": requests}
 
@@ -122,12 +134,22 @@ def _millicores(quantity: str | int | float) -> float:
     return float(text[:-1]) if text.endswith("m") else float(text) * 1000
 
 
+def _canonical(cpu: str | int | float) -> str:
+    """As the API server writes it, so that what was rendered compares equal to what was stored."""
+    millicores = round(_millicores(cpu))
+    return f"{millicores}m" if millicores % 1000 else str(millicores // 1000)
+
+
 def _initial_containers(template: Json) -> list[Any]:
     """The init containers that the target's owner has named for checks. Sidecars and unnamed ones stay behind."""
     named = template.get("metadata", {}).get("annotations", {}).get(INIT_CONTAINERS_ANNOTATION, "")
     wanted = {name.strip() for name in named.split(",") if name.strip()}
     return [
-        {key: value for key, value in entry.items() if key not in ("ports", "lifecycle", "livenessProbe", "startupProbe", "readinessProbe")}
+        {
+            key: value
+            for key, value in entry.items()
+            if key not in ("ports", "lifecycle", "livenessProbe", "startupProbe", "readinessProbe")
+        }
         for entry in template.get("spec", {}).get("initContainers", [])
         if entry.get("name") in wanted and entry.get("restartPolicy") != "Always"
     ]

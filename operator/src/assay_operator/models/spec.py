@@ -51,9 +51,7 @@ class Check(Part):
     dataset: Reference = Reference(uri="builtin:photos")
     max_images: Annotated[int, Field(ge=1, le=1_000_000)] = 2000
     confidence_percent: Annotated[int, Field(ge=80, le=99)] = 95
-    min_top3_containment_permille: Annotated[
-        int, Field(ge=0, le=1000, alias="minTop3ContainmentPermille")
-    ] = 980
+    min_top3_containment_permille: Annotated[int, Field(ge=0, le=1000, alias="minTop3ContainmentPermille")] = 980
     min_top1_agreement_permille: Annotated[int, Field(ge=0, le=1000, alias="minTop1AgreementPermille")] = 0
     max_top1_drop_permille: Annotated[int | None, Field(ge=0, le=1000, alias="maxTop1DropPermille")] = None
     max_cost_ratio_permille: Annotated[int | None, Field(ge=1, le=100_000)] = None

@@ -1,7 +1,7 @@
 """The status of a ModelVariant. It says what to look up; of itself it opens nothing (`rejected` can only close)."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, ValidationError
 from pydantic.alias_generators import to_camel
@@ -98,11 +98,12 @@ class LastCheck(Part):
 
 
 class Rejected(Part):
-    """Inputs that must not be rolled out (again)."""
+    """Inputs that must not be rolled out (again). The stage tells what they failed at."""
 
     inputs_hash: str
     reason: str
     time: Time
+    stage: Literal["Check", "Attempts", "Rollout"] = "Check"
     message: str = ""
 
 
@@ -139,6 +140,11 @@ class Status(Part):
     def rejection(self, inputs_hash: str) -> Rejected | None:
         """Why those inputs are rejected, if they are."""
         return next((entry for entry in self.rejected if entry.inputs_hash == inputs_hash), None)
+
+    def rejecting(self, entry: Rejected) -> "Status":
+        """This status with one more rejection, once per inputs."""
+        others = tuple(one for one in self.rejected if one.inputs_hash != entry.inputs_hash)
+        return self.model_copy(update={"rejected": (entry, *others)[:REJECTED_KEPT]})
 
     def to_json(self) -> dict[str, Any]:
         """As the API takes it: without what is not set."""

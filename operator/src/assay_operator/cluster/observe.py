@@ -1,0 +1,133 @@
+"""Read, freshly, all that one pass of one ModelVariant needs."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from assay_operator.cluster import parse, paths
+from assay_operator.cluster.api import Api, Json
+from assay_operator.constants import CHECK_COMPONENT, COMPONENT_LABEL, CONTROLLER_UID_LABEL, VARIANT_LABEL
+from assay_operator.errors import NotFoundError
+from assay_operator.models.observed import CheckJob, Observed, Pod, ServedModel, Target, Variant
+from assay_operator.models.spec import Spec
+
+
+async def read_variant(api: Api, namespace: str, name: str) -> Variant | None:
+    """The ModelVariant, or None if it is gone."""
+    try:
+        return parse.variant(await api.get(paths.variant(namespace, name), "modelvariants.assay.dev"))
+    except NotFoundError:
+        return None
+
+
+async def list_variants(api: Api, namespaces: Iterable[str]) -> list[Variant]:
+    """All ModelVariants of the namespaces; of the whole cluster if none is named."""
+    found: list[Variant] = []
+    scopes: list[str | None] = [*namespaces] or [None]
+    for namespace in scopes:
+        answer = await api.get(paths.variants(namespace), "modelvariants.assay.dev")
+        found += [parse.variant(raw) for raw in answer["items"]]
+    return found
+
+
+async def observe(api: Api, variant: Variant, *, name_taken: bool = False) -> Observed:
+    """What is there for this ModelVariant. ApiError where it cannot be read: half an observation is none."""
+    spec = variant.spec
+    if isinstance(spec, str):
+        return Observed(now=api.now)
+    namespace = variant.namespace
+    rivals = await _rivals(api, variant, spec.target_ref.name)
+    target_raw = await _deployment(api, namespace, spec.target_ref.name)
+    if target_raw is None:
+        return Observed(now=api.now, rivals=rivals)
+    target = parse.target(target_raw)
+    pods, revisions = await _revisions(api, namespace, target_raw, target, spec)
+    jobs, running = await _jobs(api, variant, spec)
+    return Observed(
+        now=api.now,
+        target=target,
+        pods=pods,
+        revisions=revisions,
+        jobs=jobs,
+        name_taken=name_taken,
+        running_checks=running,
+        rivals=rivals,
+    )
+
+
+async def _deployment(api: Api, namespace: str, name: str) -> Json | None:
+    try:
+        return await api.get(paths.deployment(namespace, name), "deployments.apps")
+    except NotFoundError:
+        return None
+
+
+async def _rivals(api: Api, variant: Variant, target: str) -> tuple[tuple[datetime, str, str], ...]:
+    others = await list_variants(api, [variant.namespace])
+    return tuple(
+        (other.created, other.uid, other.name)
+        for other in others
+        if other.uid != variant.uid and isinstance(other.spec, Spec) and other.spec.target_ref.name == target
+    )
+
+
+async def _revisions(
+    api: Api, namespace: str, deployment: Json, target: Target, spec: Spec
+) -> tuple[tuple[Pod, ...], tuple[ServedModel, ...]]:
+    """The target's pods, and the models of its ReplicaSets."""
+    selector = label_selector(deployment["spec"]["selector"])
+    sets = await api.get(paths.replica_sets(namespace), "replicasets.apps", labelSelector=selector)
+    own = [raw for raw in sets["items"] if parse.controller_uid(raw) == target.uid]
+    pods = await api.get(paths.pods(namespace), "pods", labelSelector=selector)
+    uids = {raw["metadata"]["uid"] for raw in own}
+    return (
+        tuple(parse.pod(raw, spec.container) for raw in pods["items"] if parse.controller_uid(raw) in uids),
+        tuple(parse.revision(raw) for raw in own),
+    )
+
+
+async def _jobs(api: Api, variant: Variant, spec: Spec) -> tuple[tuple[CheckJob, ...], int]:
+    """This variant's check Jobs, and how many of other variants are running."""
+    labels = f"{COMPONENT_LABEL}={CHECK_COMPONENT},{VARIANT_LABEL}"
+    answer = await api.get(paths.jobs(variant.namespace), "jobs.batch", labelSelector=labels)
+    own: list[CheckJob] = []
+    running = 0
+    pods = await api.get(paths.pods(variant.namespace), "pods", labelSelector=f"{labels}={variant.name}")
+    for raw in answer["items"]:
+        uid = raw["metadata"]["uid"]
+        if parse.controller_uid(raw) != variant.uid:
+            running += not parse.check_job(raw, (), "").finished
+            continue
+        its = tuple(
+            parse.pod(entry, spec.container)
+            for entry in pods["items"]
+            if entry["metadata"].get("labels", {}).get(CONTROLLER_UID_LABEL) == uid
+            and parse.controller_uid(entry) == uid
+        )
+        job = parse.check_job(raw, its, "")
+        if not its and not job.finished:
+            job = parse.check_job(raw, its, await _why_no_pod(api, variant.namespace, uid))
+        own.append(job)
+    return tuple(own), running
+
+
+async def _why_no_pod(api: Api, namespace: str, job_uid: str) -> str:
+    fields = f"involvedObject.uid={job_uid},reason=FailedCreate"
+    answer = await api.get(paths.core_events(namespace), "events", fieldSelector=fields)
+    messages = [str(raw.get("message", "")) for raw in answer["items"]]
+    return messages[-1] if messages else ""
+
+
+def label_selector(selector: Json) -> str:
+    """A Deployment's selector as a query parameter."""
+    parts = [f"{key}={value}" for key, value in selector.get("matchLabels", {}).items()]
+    for entry in selector.get("matchExpressions", []):
+        key, values = entry["key"], ",".join(entry.get("values", []))
+        parts.append(
+            {
+                "In": f"{key} in ({values})",
+                "NotIn": f"{key} notin ({values})",
+                "Exists": key,
+                "DoesNotExist": f"!{key}",
+            }[entry["operator"]]
+        )
+    return ",".join(parts)

@@ -1,0 +1,134 @@
+"""The process: everything is wired together here, and only here."""
+
+import asyncio
+import signal
+import sys
+import time
+from dataclasses import dataclass
+
+import kopf
+import structlog
+
+from assay_operator import __version__
+from assay_operator.cluster.api import Api
+from assay_operator.cluster.observe import list_variants
+from assay_operator.errors import ApiError
+from assay_operator.handlers import startup, watch
+from assay_operator.handlers.probe import Heartbeat, ProbeServer
+from assay_operator.logs import configure
+from assay_operator.models.spec import Spec
+from assay_operator.plan import Limits
+from assay_operator.reconciler import Reconciler
+from assay_operator.settings import Settings
+from assay_operator.telemetry import Telemetry
+from assay_operator.workqueue import WorkQueue
+
+FIRST_LIST_AGAIN_S = 2.0  # the CRD may be installed a moment after the operator
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The objects of one process."""
+
+    settings: Settings
+    api: Api
+    queue: WorkQueue
+    interest: watch.Interest
+    heartbeat: Heartbeat
+    telemetry: Telemetry
+
+    async def resync(self) -> None:
+        """List all ModelVariants and have each looked at. ApiError if they cannot be listed."""
+        for variant in await list_variants(self.api, self.settings.namespaces):
+            key = (variant.namespace, variant.name)
+            if isinstance(variant.spec, Spec):
+                self.interest.note(key, variant.spec.target_ref.name)
+            self.queue.add(key)
+        self.heartbeat.beat()
+        self.telemetry.last_resync.set(time.time())
+
+    async def resync_for_ever(self) -> None:
+        """Resync at its interval. What fails is tried again at the next; /livez tells when that has gone on too long."""
+        while True:
+            await asyncio.sleep(self.settings.resync_seconds)
+            try:
+                await self.resync()
+            except ApiError as error:
+                log.warning("the ModelVariants could not be listed", error=str(error))
+
+    async def first_resync(self) -> None:
+        """Wait until ModelVariants can be listed: before, kopf would not find the resource nor look again."""
+        while True:
+            try:
+                return await self.resync()
+            except ApiError as error:
+                log.warning("waiting until ModelVariants can be listed", error=str(error))
+                await asyncio.sleep(FIRST_LIST_AGAIN_S)
+
+    async def watch(self, stop: asyncio.Event) -> None:
+        """Run kopf until told to stop."""
+        registry = kopf.OperatorRegistry()
+        startup.register_login(registry)
+        watch.register(registry, self.queue, self.interest)
+        await kopf.operator(
+            registry=registry,
+            settings=startup.kopf_settings(self.settings),
+            standalone=True,
+            namespaces=self.settings.namespaces,
+            clusterwide=not self.settings.namespaces,
+            stop_flag=stop,
+        )
+
+
+async def run(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT. A pass under way is cut off: the next process takes up from what it finds."""
+    telemetry = Telemetry()
+    api = await Api.connect(settings.request_timeout_seconds, telemetry.count_request)
+    reconciler = Reconciler(api, telemetry, Limits(running_checks=settings.running_checks))
+    queue = WorkQueue(reconciler.reconcile, settings.workers)
+    heartbeat = Heartbeat(settings.liveness_seconds)
+    operator = Operator(settings, api, queue, watch.Interest(), heartbeat, telemetry)
+    stop = asyncio.Event()
+    with ProbeServer(settings.port, heartbeat, telemetry.registry) as probes:
+        log.info("started", version=__version__, port=probes.port, namespaces=settings.namespaces or "all")
+        try:
+            await _until_stopped(operator, stop)
+        finally:
+            await api.close()
+    log.info("stopped")
+
+
+async def _until_stopped(operator: Operator, stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    stopped = asyncio.create_task(stop.wait())
+    tasks = [asyncio.create_task(operator.queue.run()), stopped]
+    try:
+        first = asyncio.create_task(operator.first_resync())
+        tasks.append(first)
+        await asyncio.wait([first, stopped], return_when=asyncio.FIRST_COMPLETED)
+        if not stop.is_set():
+            tasks += [asyncio.create_task(operator.resync_for_ever()), asyncio.create_task(operator.watch(stop))]
+            # The end of any of them ends the process: Kubernetes starts it anew.
+            done, _ = await asyncio.wait(tasks[:1] + tasks[1:2] + tasks[3:], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+    finally:
+        stop.set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def main() -> None:
+    """Console script: `assay-operator`, without arguments. Ends with 2 where it cannot start."""
+    settings = Settings()
+    configure(settings.log_format, settings.log_level)
+    try:
+        asyncio.run(run(settings))
+    except ApiError as error:
+        log.error("cannot start", error=str(error))
+        sys.exit(2)

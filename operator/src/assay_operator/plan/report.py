@@ -1,0 +1,279 @@
+"""Say what is so: conditions, phase, what serves, history, events."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from assay_operator.models.conditions import (
+    AVAILABLE,
+    CHECK_PASSED,
+    READY,
+    RECONCILING,
+    ROLLED_OUT,
+    STALLED,
+    Condition,
+    State,
+)
+from assay_operator.models.observed import Observed, ServedModel, Variant
+from assay_operator.models.status import HISTORY_KEPT, Change, Pack, Serving, Status
+from assay_operator.plan import reasons
+from assay_operator.plan.approval import Approval, verified
+from assay_operator.plan.checking import Finding
+from assay_operator.plan.events import events_of
+from assay_operator.plan.facts import Facts, same_pack
+from assay_operator.plan.rollout import Progress, live
+from assay_operator.plan.steps import Plan, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why nothing can be done for a variant until somebody changes something."""
+
+    reason: str
+    message: str
+
+
+Telling = dict[str, tuple[State, str, str]]
+"""Condition type -> status, reason, message."""
+
+
+def trouble(variant: Variant, observed: Observed, problem: Trouble) -> Plan:
+    """A plan without steps that says what is wrong. What was known about checks and rollouts stays as it is."""
+    told: Telling = {
+        READY: ("False", problem.reason, problem.message),
+        RECONCILING: ("False", problem.reason, problem.message),
+        STALLED: ("True", problem.reason, problem.message),
+    }
+    if problem.reason == reasons.TARGET_NOT_FOUND:
+        told[AVAILABLE] = ("False", problem.reason, problem.message)
+        told[ROLLED_OUT] = ("False", problem.reason, problem.message)
+    update: dict[str, Any] = {"observed_generation": variant.generation, "phase": "Stalled"}
+    if problem.reason == reasons.TARGET_NOT_FOUND:
+        update["serving"] = None
+    status = variant.status.model_copy(update=update)
+    status = _with_conditions(status, told, observed.now, variant.generation)
+    return Plan(status, events=events_of(variant, status, ()))
+
+
+def telling(
+    facts: Facts,
+    approval: Approval,
+    background: Finding | None,
+    done: Progress | None,
+    status: Status,
+    *,
+    steps: tuple[Step, ...] = (),
+    again_s: float | None = None,
+    undoing: bool = False,
+    moved: ServedModel | None = None,
+) -> Plan:
+    """The plan with everything that is to be said about it."""
+    serving = _serving(facts, approval, status)
+    told = _conditions(facts, approval, background, done, serving, undoing=undoing, moved=moved)
+    phase = _phase(told, done)
+    status = status.model_copy(update={"serving": serving, "phase": phase})
+    status = _with_conditions(status, told, facts.now, facts.variant.generation)
+    return Plan(status, steps, events_of(facts.variant, status, steps), again_s)
+
+
+def described(facts: Facts, model: ServedModel) -> str:
+    """A model as the history names it."""
+    return facts.base.uri if model.is_base else f"{model.uri}@{model.digest}"
+
+
+def is_drift(facts: Facts, model: ServedModel) -> bool:
+    """Whether the target was already told to serve this, and somebody else has changed it."""
+    history = facts.status.history
+    return bool(history) and history[0].to == described(facts, model) and not same_pack(facts.target.model, model)
+
+
+def remembering(facts: Facts, status: Status, model: ServedModel, why: str) -> Status:
+    """The status with one more change in its history."""
+    change = Change(time=facts.now, from_=described(facts, facts.target.model), to=described(facts, model), reason=why)
+    return status.model_copy(update={"history": (change, *status.history)[:HISTORY_KEPT]})
+
+
+def _serving(facts: Facts, approval: Approval, status: Status) -> Serving | None:
+    ready = [pod for pod in live(facts) if pod.ready]
+    if not ready:
+        return None
+    # In a rollout the pods differ: the newer revision counts as serving once it is the larger part.
+    models = {pod.model for pod in ready}
+    model = max(
+        models, key=lambda one: (sum(pod.model == one for pod in ready), same_pack(one, facts.target.model), one.digest)
+    )
+    count = sum(pod.model == model for pod in ready)
+    pack = Pack(uri=model.uri, digest=model.digest, precision=model.precision)
+    if model.is_base:
+        pack = status.base or facts.base
+    previous = facts.status.serving
+    same = previous is not None and (previous.uri, previous.digest) == (pack.uri, pack.digest)
+    return Serving(
+        uri=pack.uri,
+        digest=pack.digest,
+        precision=pack.precision,
+        verified=verified(facts, approval, model),
+        ready_replicas=count,
+        since=previous.since if previous is not None and same else facts.now.replace(microsecond=0),
+    )
+
+
+def _conditions(
+    facts: Facts,
+    approval: Approval,
+    background: Finding | None,
+    done: Progress | None,
+    serving: Serving | None,
+    *,
+    undoing: bool,
+    moved: ServedModel | None,
+) -> Telling:
+    told: Telling = {AVAILABLE: _available(facts, serving), CHECK_PASSED: _check_passed(approval)}
+    told[ROLLED_OUT] = _rolled_out(facts, approval, done, undoing=undoing, moved=moved)
+    told[READY] = _ready(facts, approval, done, serving, told, undoing=undoing)
+    checking = background is not None and background.state not in ("Refused", "Exhausted", "Blocked")
+    stuck = done is not None and done.state == "Stuck"
+    settled = done is not None and done.state in ("Complete", "Idle")
+    stalled = stuck or (approval.refused and settled and not checking)
+    working = (
+        not stalled and not (settled and told[READY][0] == "True") and not (settled and approval.wanted is not None)
+    )
+    _, reason, message = told[READY]
+    if facts.spec.suspend:
+        stalled, working = True, False
+    elif checking and background is not None:
+        reason, message = background.reason, f"what the target serves has not been proved; {background.message}"
+    told[RECONCILING] = ("True" if working else "False", reason, message)
+    told[STALLED] = ("True" if stalled else "False", reason, message)
+    return told
+
+
+def _serves_on(serving: Serving | None) -> str:
+    if serving is None:
+        return "No pod is ready"
+    return f"{serving.ready_replicas} ready pods serve {serving.uri}"
+
+
+def _available(facts: Facts, serving: Serving | None) -> tuple[State, str, str]:
+    if serving is None:
+        return "False", reasons.NO_READY_PODS, f"no pod of Deployment {facts.target.name} is ready"
+    if not serving.verified:
+        return "False", reasons.UNVERIFIED, f"{serving.uri} serves and has not been proved in the present environment"
+    if not facts.target.minimum_available:
+        said = (
+            facts.target.availability.message
+            if facts.target.availability
+            else "the Deployment does not say that it is available"
+        )
+        return "False", reasons.NO_READY_PODS, f"{_serves_on(serving)}, fewer than needed: {said}"
+    return "True", reasons.MINIMUM_REPLICAS_AVAILABLE, _serves_on(serving)
+
+
+def _check_passed(approval: Approval) -> tuple[State, str, str]:
+    if approval.bypassed:
+        return "False", approval.reason, approval.message
+    finding = approval.finding
+    if approval.state == "Refused" and finding is not None and finding.state == "Passed":
+        return "True", finding.reason, finding.message  # refused by its rollout, not by its check
+    if approval.state == "Passed":
+        return "True", approval.reason, approval.message
+    running = approval.state in ("Running", "Due", "Queued", "Late")
+    return ("Unknown" if running else "False"), approval.reason, approval.message
+
+
+def _rolled_out(
+    facts: Facts, approval: Approval, done: Progress | None, *, undoing: bool, moved: ServedModel | None
+) -> tuple[State, str, str]:
+    if done is None:
+        name = moved.uri or facts.base.uri if moved is not None else facts.target.model.uri or facts.base.uri
+        if moved is None:
+            previous = facts.status.condition(ROLLED_OUT)
+            if previous is not None:
+                return previous.status, previous.reason, previous.message
+            return "Unknown", reasons.ROLLOUT_IN_PROGRESS, f"the target is told to serve {name}"
+        return "False", reasons.ROLLOUT_IN_PROGRESS, f"the target is being told to serve {name}"
+    if undoing and done.state == "Complete":
+        return "False", reasons.ROLLED_BACK, f"{approval.message} Rolled back: {done.message}"
+    if done.state == "Complete":
+        return "True", done.reason, done.message
+    return "False", done.reason, done.message
+
+
+def _ready(
+    facts: Facts, approval: Approval, done: Progress | None, serving: Serving | None, told: Telling, *, undoing: bool
+) -> tuple[State, str, str]:
+    on = _serves_on(serving)
+    if done is not None and done.state == "Stuck":
+        return "False", done.reason, done.message
+    if done is not None and done.state == "Failed":
+        return "False", done.reason, f"{done.message} It is being rolled back. {on}"
+    if facts.spec.suspend:
+        return (
+            "False",
+            reasons.SUSPENDED,
+            f"spec.suspend is set: nothing is written to the workload. {on}. Unset it to go on",
+        )
+    if approval.refused:
+        if undoing and done is not None and done.state == "Complete":
+            return (
+                "False",
+                reasons.ROLLED_BACK,
+                f"{approval.reason}: {approval.message} {on}. Change spec.model, or spec.retryToken to try again",
+            )
+        return "False", approval.reason, f"{approval.message}. {on}. {_next_step(approval)}"
+    if approval.wanted is None:
+        return "False", approval.reason, f"{approval.message}. {on}"
+    if done is None or done.state != "Complete":
+        reason, message = told[ROLLED_OUT][1:]
+        return "False", reason, f"{message}. {on}"
+    if approval.bypassed:
+        return "False", approval.reason, f"{approval.message}. {on}. Remove the annotation to have it checked"
+    if told[AVAILABLE][0] != "True":
+        return "False", told[AVAILABLE][1], told[AVAILABLE][2]
+    return "True", reasons.SERVING, f"{on}. {approval.message}"
+
+
+def _next_step(approval: Approval) -> str:
+    if approval.reason in reasons.REFUSALS:
+        return "The Deployment was not changed. Change spec.model or the criteria of spec.check"
+    if approval.reason == reasons.YARDSTICK_NOT_APPROVED:
+        return "Change spec.check.compareWith"
+    return "Change spec, or spec.retryToken to try again"
+
+
+def _phase(told: Telling, done: Progress | None) -> str:
+    _, reason, _ = told[READY]
+    if told[READY][0] == "True":
+        return "Ready"
+    if told[STALLED][0] == "True":
+        return reason if reason in (reasons.ROLLED_BACK, reasons.ROLLBACK_FAILED, reasons.SUSPENDED) else "Stalled"
+    if told[CHECK_PASSED][0] == "Unknown":
+        return "Checking"
+    return (
+        {"Soaking": "Soaking", "Failed": "RollingBack"}.get(done.state if done else "", "RollingOut")
+        if told[CHECK_PASSED][0] == "True"
+        else "Waiting"
+    )
+
+
+def _with_conditions(status: Status, told: Telling, now: datetime, generation: int) -> Status:
+    kept = {condition.type: condition for condition in status.conditions}
+    for kind, (state, reason, message) in told.items():
+        before = kept.get(kind)
+        since = (
+            before.last_transition_time if before is not None and before.status == state else now.replace(microsecond=0)
+        )
+        kept[kind] = Condition(
+            type=kind,
+            status=state,
+            reason=reason,
+            message=_one_sentence(message),
+            last_transition_time=since,
+            observed_generation=generation,
+        )
+    order = (READY, AVAILABLE, CHECK_PASSED, ROLLED_OUT, RECONCILING, STALLED)
+    return status.model_copy(update={"conditions": tuple(kept[kind] for kind in order if kind in kept)})
+
+
+def _one_sentence(message: str) -> str:
+    return " ".join(message.replace("..", ".").split())

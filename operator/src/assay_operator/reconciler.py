@@ -1,0 +1,91 @@
+"""One pass over one ModelVariant: observe, plan, take the steps, write the status, tell."""
+
+import time
+
+import structlog
+
+from assay_operator.cluster.api import Api
+from assay_operator.cluster.apply import NameTakenError, take, write_status
+from assay_operator.cluster.events import post
+from assay_operator.cluster.observe import observe, read_variant
+from assay_operator.errors import ApiError, ConflictError, DeniedError, InvalidError
+from assay_operator.models.observed import Observed, Variant
+from assay_operator.plan import Limits, Plan, plan, reasons
+from assay_operator.plan.report import Trouble, trouble
+from assay_operator.telemetry import Telemetry
+from assay_operator.workqueue import Key
+
+DENIED_AGAIN_S = 60.0  # a right that was granted since takes effect within a resync
+
+log = structlog.get_logger(__name__)
+
+
+class Reconciler:
+    """Knows how to do a pass; keeps nothing between passes but metrics."""
+
+    def __init__(self, api: Api, telemetry: Telemetry, limits: Limits) -> None:
+        self._api = api
+        self._telemetry = telemetry
+        self._limits = limits
+        self._last: dict[Key, Variant] = {}
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Do a pass. Returns after how many seconds to come back; ApiError where the pass could not be done."""
+        began = time.monotonic()
+        try:
+            return await self._pass(key)
+        except ApiError as error:
+            self._telemetry.reconcile_errors.labels(type(error).__name__).inc()
+            raise
+        finally:
+            self._telemetry.reconcile_duration.observe(time.monotonic() - began)
+
+    async def _pass(self, key: Key) -> float | None:
+        variant = await read_variant(self._api, *key)
+        if variant is None:
+            if gone := self._last.pop(key, None):
+                self._telemetry.forget(*key, gone.status)
+            return None
+        observed = Observed(now=self._api.now)
+        try:
+            observed = await observe(self._api, variant)
+            made = plan(variant, observed, self._limits)
+            made = await self._steps(variant, observed, made)
+        except DeniedError as error:
+            message = f"the operator may not {error.what}: {error}. Grant it the chart's Role"
+            made = trouble(variant, observed, Trouble(reasons.INSUFFICIENT_PERMISSIONS, message))
+            made = Plan(made.status, events=made.events, again_s=DENIED_AGAIN_S)
+        await self._finish(variant, made)
+        return made.again_s
+
+    async def _steps(self, variant: Variant, observed: Observed, made: Plan) -> Plan:
+        try:
+            for step in made.steps:
+                log.info(
+                    "taking a step",
+                    namespace=variant.namespace,
+                    name=variant.name,
+                    step=type(step).__name__,
+                    why=getattr(step, "why", ""),
+                )
+                await take(self._api, variant, step)
+        except NameTakenError:
+            return plan(variant, await observe(self._api, variant, name_taken=True), self._limits)
+        except InvalidError as error:
+            return trouble(variant, observed, Trouble(reasons.API_REFUSED, f"the API server does not take it: {error}"))
+        return made
+
+    async def _finish(self, variant: Variant, made: Plan) -> None:
+        self._last[variant.namespace, variant.name] = variant
+        if made.status.to_json() != variant.status.to_json():
+            variant_after = await write_status(self._api, variant, made.status)
+            self._last[variant.namespace, variant.name] = variant_after
+        self._telemetry.tell(variant, made.status)
+        for event in made.events:
+            log.info("transition", namespace=variant.namespace, name=variant.name, reason=event.reason, note=event.note)
+            try:
+                await post(self._api, variant, event)
+            except ConflictError:
+                continue
+            except ApiError as error:
+                log.warning("an event could not be posted", reason=event.reason, error=str(error))
