@@ -112,15 +112,13 @@ class _TensorsOnly(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is no part of a tensor")
 
     def persistent_load(self, pid: object) -> _Storage:
+        # The sixth part of old files says that the storage is a window onto another one; saved modules have none.
         match pid:
-            case ("storage", _StorageType(dtype), str(key), str(), int(length)):
-                view = None
-            case ("storage", _StorageType(dtype), str(key), str(), int(length), view):
-                pass
+            case ("storage", _StorageType(dtype), str(key), str(), int(length), *view) if _is_size(length):
+                if any(part is not None for part in view):
+                    raise pickle.UnpicklingError(f"storage {key!r} is a view of another one")
             case _:
                 raise pickle.UnpicklingError("a reference that is not a storage")
-        if view is not None or not _is_size(length):
-            raise pickle.UnpicklingError(f"storage {key!r} is a view or has a bad length")
         return _Storage(key, dtype, length)
 
 

@@ -16,7 +16,7 @@ from assay.errors import BuildError
 Array = NDArray[Any]
 
 OPSET: Final = 17
-"""Old enough for every ONNX Runtime since 1.12; it has all operations used here, per-channel DequantizeLinear included."""
+"""Old enough for every ONNX Runtime since 1.12; has all that is used here, per-channel DequantizeLinear included."""
 
 IR_VERSION: Final = 8
 """The file format that belongs to opset 17."""
@@ -134,7 +134,14 @@ class GraphWriter:
             self._constants[name] = numpy_helper.from_array(np.asarray(value), name)
         return name
 
-    def _node(self, kind: str, inputs: list[str], output: str, shape: tuple[int, ...], **attributes: object) -> str:
+    def _node(
+        self,
+        kind: str,
+        inputs: list[str],
+        output: str,
+        shape: tuple[int, ...],
+        **attributes: int | list[int],
+    ) -> str:
         if output in self._shapes:
             raise BuildError(f"two nodes are called {output}")
         self._nodes.append(helper.make_node(kind, inputs, [output], output, **attributes))

@@ -69,7 +69,9 @@ def build(name: str, out: Path, weights: Path | None = None) -> str:
     path = weights or distribution_file(recipe.distribution, recipe.file, recipe.sha256)
     model = recipe.graph(read_checkpoint(path))
     source = (
-        Source(name=f"{recipe.distribution} {version(recipe.distribution)}", sha256=recipe.sha256, licence=recipe.licence)
+        Source(
+            name=f"{recipe.distribution} {version(recipe.distribution)}", sha256=recipe.sha256, licence=recipe.licence
+        )
         if weights is None
         else Source(name=weights.name, sha256=hashlib.sha256(weights.read_bytes()).hexdigest(), licence="unknown")
     )

@@ -140,11 +140,14 @@ def build(name: str, out: Path, progress: Callable[[int, int], None] | None = No
     paths = {p.file: distribution_file(p.distribution, f"{p.folder}/{p.file}", p.sha256) for p in chosen.sources}
     views = [(photo, index) for photo in chosen.sources for index in range(chosen.views)]
     entries = [
-        ImageEntry(file=f"images/{number:04d}-{Path(photo.file).stem}.jpg", group=photo.group, label=None, class_index=None)
+        ImageEntry(
+            file=f"images/{number:04d}-{Path(photo.file).stem}.jpg", group=photo.group, label=None, class_index=None
+        )
         for number, (photo, _) in enumerate(views)
     ]
     credits_ = "; ".join(dict.fromkeys(photo.credit for photo in chosen.sources))
-    description = f"Smoke set: {chosen.views} altered views (cropped, resized, flipped) of each of {len(paths)} photos. {credits_}."
+    altered = f"{chosen.views} altered views (cropped, resized, flipped) of each of {len(paths)} photos"
+    description = f"Smoke set: {altered}. {credits_}."
 
     def bodies() -> Iterator[bytes]:
         opened = {photo.file: _open(paths[photo.file]) for photo in chosen.sources}

@@ -88,7 +88,7 @@ def images_to_settle(successes: float, trials: float, threshold: float, confiden
         return None
 
     def settles(n: int) -> bool:
-        # The bound passes the threshold exactly when the beta distribution's share below the threshold passes its level.
+        # A bound passes the threshold exactly when the beta distribution's share below it passes the bound's level.
         if rate >= threshold:
             return incomplete_beta(threshold, rate * n, n - rate * n + 1) <= 1 - confidence
         return incomplete_beta(threshold, rate * n + 1, n - rate * n) > confidence

@@ -48,25 +48,35 @@ class Engine:
         """
         expected = (self.crop, self.crop, 3)
         if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != expected or not len(images):
-            raise ValueError(f"images are {images.dtype} {images.shape}; the model takes uint8 [N, {self.crop}, {self.crop}, 3]")
+            raise ValueError(
+                f"images are {images.dtype} {images.shape}; the model takes uint8 [N, {self.crop}, {self.crop}, 3]"
+            )
         try:
             logits: NDArray[np.float32] = self._session.run([self._output], {self._input: images})[0]
         except Exception as error:  # as above
             raise PackError(f"the model of {self._name} fails: {_brief(error)}") from error
         if logits.shape != (len(images), self.classes):
-            raise PackError(f"the model of {self._name} returns {logits.shape} for {len(images)} images and {self.classes} labels")
+            raise PackError(
+                f"the model of {self._name} returns {logits.shape} for {len(images)} images and {self.classes} labels"
+            )
         return logits
 
     def _signature(self) -> tuple[str, str]:
+        """Return the names of the input and the output, which must be what a pack promises."""
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
-        if len(inputs) != 1 or len(outputs) != 1:
-            raise PackError(f"the model of {self._name} has {len(inputs)} inputs and {len(outputs)} outputs; a pack has one of each")
+        found = f"{[(i.type, i.shape) for i in inputs]} to {[(o.type, o.shape) for o in outputs]}"
+        promised = f"tensor(uint8) [N, {self.crop}, {self.crop}, 3] to tensor(float) [N, {self.classes}]"
         taken, given = inputs[0], outputs[0]
-        wanted = [self.crop, self.crop, 3]
-        if taken.type != "tensor(uint8)" or taken.shape[1:] != wanted or isinstance(taken.shape[0], int):
-            raise PackError(f"the model of {self._name} takes {taken.type} {taken.shape}; a pack takes tensor(uint8) [N, {self.crop}, {self.crop}, 3]")
-        if given.type != "tensor(float)" or len(given.shape) != 2 or given.shape[1] not in (self.classes, None):
-            raise PackError(f"the model of {self._name} gives {given.type} {given.shape}; its {self.classes} labels want tensor(float) [N, {self.classes}]")
+        if (
+            len(inputs) != 1
+            or len(outputs) != 1
+            or (taken.type, given.type) != ("tensor(uint8)", "tensor(float)")
+            or taken.shape[1:] != [self.crop, self.crop, 3]
+            or isinstance(taken.shape[0], int)
+            or len(given.shape) != 2
+            or (isinstance(given.shape[1], int) and given.shape[1] != self.classes)
+        ):
+            raise PackError(f"the model of {self._name} maps {found}; its pack promises {promised}")
         return taken.name, given.name
 
 

@@ -112,7 +112,9 @@ def read_dataset(path: Path, expected_digest: str | None = None) -> Dataset:
     return Dataset(path, manifest, digest, members)
 
 
-def write_dataset(path: Path, name: str, description: str, images: Sequence[ImageEntry], bodies: Iterable[bytes]) -> str:
+def write_dataset(
+    path: Path, name: str, description: str, images: Sequence[ImageEntry], bodies: Iterable[bytes]
+) -> str:
     """Write a dataset and return its digest; the same images give the same bytes.
 
     ``images`` are in the order of their file names, and ``bodies`` yields their encoded bytes in that order, one at a

@@ -96,7 +96,8 @@ class Manifest(_Frozen):
     preprocess: Preprocess
     quantization: Quantization | None
     requires_cpu: tuple[Annotated[str, Field(min_length=1, max_length=50)], ...] = Field(
-        max_length=20, description="CPU features without which the model must not run; an unknown name counts as missing"
+        max_length=20,
+        description="CPU features without which the model must not run; an unknown name counts as missing",
     )
     created_with: dict[str, str] = Field(description="versions of what made the pack")
 

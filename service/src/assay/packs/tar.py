@@ -131,7 +131,9 @@ def _parse_header(header: bytes) -> tarfile.TarInfo:
     except (tarfile.HeaderError, UnicodeDecodeError, ValueError) as error:
         raise PackError(f"it is damaged, or not a tar file: {error}") from error
     if entry.type != tarfile.REGTYPE or entry.linkname:
-        raise PackError(f"member {entry.name!r} is not a plain file (type {entry.type!r}): links and others are refused")
+        raise PackError(
+            f"member {entry.name!r} is not a plain file (type {entry.type!r}): links and others are refused"
+        )
     if not _NAME.fullmatch(entry.name):
         raise PackError(f"member name {entry.name!r} is not plain")
     return entry

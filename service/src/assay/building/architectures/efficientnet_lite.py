@@ -62,8 +62,10 @@ class _Weights:
 
     def normalised(self, conv: str, norm: str, shape: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any]]:
         weight = self.take(f"{conv}.weight", shape)
-        names = ("weight", "bias", "running_mean", "running_var")
-        return fold_batch_norm(weight, *(self.take(f"{norm}.{name}", shape[:1]) for name in names), epsilon=EPSILON)
+        gamma, beta, mean, variance = (
+            self.take(f"{norm}.{name}", shape[:1]) for name in ("weight", "bias", "running_mean", "running_var")
+        )
+        return fold_batch_norm(weight, gamma, beta, mean, variance, EPSILON)
 
     def finish(self) -> None:
         if self._left:

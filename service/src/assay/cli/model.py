@@ -1,0 +1,178 @@
+"""``assay model``: builds, quantises, fetches and inspects packs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from assay.cli.progress import steps
+from assay.errors import PackUnavailableError
+from assay.measurement.run import Reference, load_reference
+from assay.packs.archive import MAX_PACK_BYTES, Pack, read_pack, write_pack
+from assay.packs.builtin import PHOTOS, PHOTOS_CALIBRATION
+from assay.packs.dataset import MAX_DATASET_BYTES, read_dataset
+from assay.packs.fetch import fetch
+from assay.settings import load_settings
+
+_OUT = click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="file to write")
+_DIGEST = click.option("--digest", help="sha256:… it must have")
+_JSON = click.option("--json", "as_json", is_flag=True, help="print one JSON document")
+
+
+@click.group()
+def model() -> None:
+    """Build, quantise, fetch and inspect model packs."""
+
+
+@model.command()
+@click.argument("name")
+@_OUT
+@click.option(
+    "--weights", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="another checkpoint of it"
+)
+@_JSON
+def build(name: str, out: Path, weights: Path | None, as_json: bool) -> None:
+    r"""Build the FP32 pack NAME from published weights, without PyTorch.
+
+    \b
+    Example:
+      assay model build efficientnet-lite0 --out efficientnet-lite0-fp32.tar
+    """
+    # Imported here: serving images come without what builds packs.
+    from assay.building import models
+
+    digest = models.build(name, out, weights)
+    _written(out, digest, as_json)
+
+
+@model.command()
+@click.argument("pack")
+@_OUT
+@click.option("--calibration", default=PHOTOS_CALIBRATION, show_default=True, help="dataset: URI or path")
+@click.option("--judge", default=PHOTOS, show_default=True, help="dataset that recipes are judged on: URI or path")
+@click.option("--recipe", default="auto", show_default=True, help="auto, or one of those the table names")
+@click.option("--min-agreement", type=click.FloatRange(0, 100), default=90, show_default=True, help="top-1, percent")
+@click.option("--min-containment", type=click.FloatRange(0, 100), default=98, show_default=True, help="top-3, percent")
+@click.option("--calibration-images", type=click.IntRange(1), default=100, show_default=True)
+@click.option("--require-gain", is_flag=True, help="exit 1 unless the result is right and cheaper than FP32")
+@_JSON
+def quantize(
+    pack: str,
+    out: Path,
+    calibration: str,
+    judge: str,
+    recipe: str,
+    min_agreement: float,
+    min_containment: float,
+    calibration_images: int,
+    require_gain: bool,
+    as_json: bool,
+) -> None:
+    r"""Quantise an FP32 PACK to INT8 for this CPU; the fastest recipe that is right enough is kept.
+
+    \b
+    Example:
+      assay model quantize fp32.tar --calibration photos-calibration.tar --out int8.tar
+      assay model quantize fp32.tar --recipe static-reduce-range --out int8.tar
+    """
+    from assay.building.ladder import Goal, quantise
+    from assay.cli.ladder import ladder_table
+
+    console, cache = Console(stderr=True), load_settings().cache_dir
+    source = load_reference(Reference(pack), cache)
+    calibrating, judging = (
+        read_dataset(fetch(uri, None, cache_dir=cache, max_bytes=MAX_DATASET_BYTES)) for uri in (calibration, judge)
+    )
+    goal = Goal(min_agreement / 100, min_containment / 100)
+    with steps(console) as begin:
+        found = quantise(source, calibrating, judging, recipe, goal, calibration_images, begin)
+    console.print(ladder_table(found, goal))
+    chosen = found.chosen
+    digest = write_pack(out, chosen.pack.manifest, chosen.pack.model, chosen.pack.labels)
+    if not found.reached:
+        console.print(
+            f"[yellow]warning:[/] no recipe reached the goal; {chosen.recipe.name} comes nearest and is written"
+        )
+    _written(out, digest, as_json)
+    if require_gain and not (found.reached and chosen.gains):
+        raise click.exceptions.Exit(1)
+
+
+@model.command()
+@click.argument("pack")
+@_DIGEST
+@_JSON
+def inspect(pack: str, digest: str | None, as_json: bool) -> None:
+    r"""Show what a PACK says about itself; its digest is verified if one is given.
+
+    \b
+    Example:
+      assay model inspect builtin:efficientnet-lite0-int8
+    """
+    read = load_reference(Reference(pack, digest), load_settings().cache_dir)
+    shown = {"digest": read.digest, "model_bytes": len(read.model), "classes": len(read.labels)}
+    document = {**shown, "manifest": read.manifest.model_dump(mode="json")}
+    if as_json:
+        click.echo(json.dumps(document))
+    else:
+        Console().print(_manifest_table(read))
+
+
+@model.command("fetch")
+@click.argument("uri")
+@_OUT
+@_DIGEST
+@_JSON
+def fetch_pack(uri: str, out: Path, digest: str | None, as_json: bool) -> None:
+    r"""Fetch a pack from URI, verify its digest, read it strictly, and write it to a file.
+
+    \b
+    Example:
+      assay model fetch https://example.org/int8.tar --digest sha256:… --out int8.tar
+    """
+    with steps(Console(stderr=True)) as begin:
+        path = fetch(
+            uri, digest, cache_dir=load_settings().cache_dir, max_bytes=MAX_PACK_BYTES, progress=begin("fetching")
+        )
+    read = read_pack(path, digest)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = out.with_name(f".{out.name}.part")
+        shutil.copyfile(path, part)
+        part.replace(out)
+    except OSError as error:
+        raise PackUnavailableError(f"cannot write {out}: {error.strerror or error}") from error
+    _written(out, read.digest, as_json)
+
+
+def _written(out: Path, digest: str, as_json: bool) -> None:
+    size = out.stat().st_size
+    click.echo(json.dumps({"file": str(out), "digest": digest, "bytes": size}) if as_json else f"{out} {digest} {size}")
+
+
+def _manifest_table(pack: Pack) -> Table:
+    manifest, made = pack.manifest, pack.manifest.quantization
+    table = Table(title=manifest.name, title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    shape = manifest.preprocess
+    table.add_row("digest", pack.digest)
+    table.add_row("precision", manifest.precision)
+    table.add_row("architecture", manifest.architecture)
+    table.add_row("source", f"{manifest.source.name}, {manifest.source.licence}, sha256 {manifest.source.sha256}")
+    table.add_row(
+        "input", f"short side {shape.resize_short} ({shape.interpolation}), centre {shape.crop} x {shape.crop}"
+    )
+    table.add_row("model", f"{len(pack.model)} bytes, {len(pack.labels)} classes")
+    table.add_row("needs of the CPU", ", ".join(manifest.requires_cpu) or "nothing special")
+    if made:
+        table.add_row("recipe", f"{made.recipe}, on {made.cpu_model} ({', '.join(made.cpu_features)})")
+        table.add_row("calibrated on", f"{made.calibration_images} images of {len(made.calibration_groups)} photos")
+        if found := made.agreement:
+            text = f"top-1 {found.top1_agreed}/{found.images}, top-3 {found.top3_contained}/{found.images}"
+            table.add_row("agreement when made", f"{text}, {found.groups} photos")
+    table.add_row("made with", ", ".join(f"{name} {version}" for name, version in manifest.created_with.items()))
+    return table

@@ -1,0 +1,28 @@
+"""Progress of long steps: a bar on a terminal, one line per step elsewhere; always on stderr."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+@contextmanager
+def steps(console: Console) -> Iterator[Callable[[str], Callable[[int, int], None]]]:
+    """Give a function that begins a step by its name and returns the callback for (done, total)."""
+    if not console.is_terminal:
+
+        def announce(name: str) -> Callable[[int, int], None]:
+            console.print(f"{name} …", highlight=False)
+            return lambda _done, _total: None
+
+        yield announce
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as bars:
+
+        def begin(name: str) -> Callable[[int, int], None]:
+            task = bars.add_task(name, total=None)
+            return lambda done, total: bars.update(task, completed=done, total=total)
+
+        yield begin
