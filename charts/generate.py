@@ -111,7 +111,9 @@ def install(helm: str) -> str:
         for line in rendered.splitlines()
         if not line.strip().startswith(("app.kubernetes.io/managed-by:", "helm.sh/chart:", "# Source:"))
     ]
-    return INSTALL_HEAD + "\n".join(lines) + "\n"
+    # Versions of Helm differ in the empty lines between documents.
+    documents = [document.strip("\n") for document in ("\n" + "\n".join(lines)).split("\n---\n")]
+    return INSTALL_HEAD + "".join(f"---\n{document}\n" for document in documents if document)
 
 
 def main() -> int:

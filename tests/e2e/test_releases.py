@@ -22,7 +22,7 @@ def elsewhere(cluster, root):
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     there.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}})
     yield there
-    for release in json.loads(there.helm("list", "--all", "--output=json")):
+    for release in json.loads(there.helm("list", "--output=json")):
         there.helm("uninstall", release["name"], "--wait")
     there.kubectl("delete", "namespace", NAMESPACE, "--wait")
 
