@@ -122,6 +122,12 @@ def test_settings_become_environment_with_whole_numbers(chart):
     assert env["ASSAY_LOG_FORMAT"] == "json"
 
 
+def test_operators_settings_become_its_environment(chart):
+    values = 'operator.settings={"RESYNC_SECONDS": 7.5, "RUNNING_CHECKS": 1}'  # --set makes 7.5 a text
+    env = chart.render("--set-json", values).environment("assay-operator")
+    assert (env["ASSAY_OPERATOR_RESYNC_SECONDS"], env["ASSAY_OPERATOR_RUNNING_CHECKS"]) == ("7.5", "1")
+
+
 def test_digest_of_an_image_wins_over_its_tag(chart):
     digest = "sha256:" + "a" * 64
     objects = chart.render("--set", f"image.tag=9.9.9,image.digest={digest}")

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from assay.settings import Settings
+from assay_operator.settings import Settings as OperatorSettings
 
 OWN_SETTINGS = {
     "MODEL_URI", "MODEL_DIGEST", "MODEL_PRECISION", "VARIANT", "BASE_MODEL_URI", "BASE_MODEL_DIGEST",
@@ -153,11 +154,18 @@ def test_the_table_in_the_readme_is_fresh(generate, folder):
     assert readme == generate["readme"](readme, (folder / "values.yaml").read_text()), "run `make manifests`"
 
 
-def test_settings_are_those_of_the_service_within_the_same_bounds(schema):
-    fields = {name.upper(): field for name, field in Settings.model_json_schema()["properties"].items()}
-    assert set(fields) > OWN_SETTINGS
-    parts = part_of(schema, ("settings",))["properties"]
-    assert set(parts) == set(fields) - OWN_SETTINGS - OF_THE_IMAGE
+@pytest.mark.parametrize(
+    ("path", "program", "own"),
+    [
+        (("settings",), Settings, OWN_SETTINGS | OF_THE_IMAGE),
+        (("operator", "settings"), OperatorSettings, {"NAMESPACES", "PORT"}),
+    ],
+)
+def test_settings_are_those_of_the_program_within_the_same_bounds(schema, path, program, own):
+    fields = {name.upper(): field for name, field in program.model_json_schema(by_alias=False)["properties"].items()}
+    assert set(fields) > own
+    parts = part_of(schema, path)["properties"]
+    assert set(parts) == set(fields) - own
     for name, part in parts.items():
         assert part == {key: fields[name][key] for key in BOUNDS if key in fields[name]}, name
 
