@@ -59,7 +59,7 @@ class Operator:
                 log.warning("the ModelVariants could not be listed", error=str(error))
 
     async def first_resync(self) -> None:
-        """Wait until ModelVariants can be listed: before, kopf would not find the resource nor look again."""
+        """Wait until ModelVariants can be listed; kopf would not find them before, nor look again."""
         while True:
             try:
                 return await self.resync()

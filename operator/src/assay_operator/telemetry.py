@@ -43,7 +43,7 @@ class Telemetry:
             ),
             "check_duration": Histogram(
                 "assay_check_duration_seconds",
-                "How long checks measured that ended with a result.",
+                "From the creation of a check's Job to its end, of those that ended with a result.",
                 buckets=CHECK_SECONDS,
                 registry=self.registry,
             ),

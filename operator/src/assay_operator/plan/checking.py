@@ -53,7 +53,7 @@ def find(facts: Facts, pack: Pack) -> Finding:
     for verdict in ("Pass", "Fail"):
         for job, outcome in reversed(outcomes):
             if outcome.check.verdict == verdict:
-                return _final(outcome, inputs, job)
+                return _final(outcome, inputs, job, pack.uri)
     if rejection := facts.status.rejection(str(inputs)):
         state: State = "Exhausted" if rejection.stage == "Attempts" else "Refused"
         return Finding(state, rejection.reason, rejection.message, inputs, check=facts.status.last_check)
@@ -76,13 +76,11 @@ def _conflict(inputs: Inputs, name: str, why: str) -> Finding:
     return Finding("Blocked", reasons.JOB_NAME_CONFLICT, message, inputs)
 
 
-def _final(outcome: Outcome, inputs: Inputs, job: CheckJob) -> Finding:
+def _final(outcome: Outcome, inputs: Inputs, job: CheckJob, uri: str) -> Finding:
     check, result = outcome.check, outcome.result
     message = f"{check.message} (Job {job.name})"
     if result is not None and result.verdict == "Pass":
-        measured = Pack(
-            uri=result.candidate.uri, digest=result.candidate.digest or "", precision=result.candidate.precision or ""
-        )
+        measured = Pack(uri=uri, digest=result.candidate.digest or "", precision=result.candidate.precision or "")
         return Finding("Passed", reasons.CHECK_PASSED, message, inputs, job.attempt, measured, check)
     return Finding("Refused", check.reason, message, inputs, job.attempt, check=check)
 

@@ -1,15 +1,17 @@
 """How a check's Job ended, and what that says. Everything but an explicit, well-formed Pass leaves the gate closed."""
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 
 from assay_operator.models.observed import CheckJob, Pod, Termination
-from assay_operator.models.result import CheckResult, parse_result
+from assay_operator.models.result import CheckResult, parse_result, same_uri
 from assay_operator.models.spec import Spec
 from assay_operator.models.status import LastCheck, Pack
 from assay_operator.plan import reasons
 
 QUOTED = 300  # characters of a foreign message: enough for a scheduler's sentence, short enough for a condition
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 WAITING_FOR_IMAGE = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
 )
@@ -66,7 +68,7 @@ def late_start(job: CheckJob, spec: Spec) -> LastCheck | None:
 
 
 def start_by(job: CheckJob, spec: Spec) -> timedelta:
-    """How long after the Job's creation its newest pod must have started; one that replaces a drained pod has longer."""
+    """How long after the Job's creation its newest pod must have started; one for a drained pod has longer."""
     pod = newest_pod(job)
     lost = (pod.created - job.created) if pod is not None and pod.created > job.created else timedelta()
     return lost + timedelta(seconds=spec.check.start_deadline_seconds)
@@ -83,17 +85,17 @@ def contradiction(result: CheckResult, job: CheckJob, spec: Spec, candidate: Pac
         return f"the result is of Job {result.job_uid or '(none)'}, not of {job.uid}"
     if result.inputs_hash != job.inputs_hash:
         return f"the result is for inputs {result.inputs_hash or '(none)'}, not for {job.inputs_hash}"
-    if result.candidate.uri != candidate.uri or result.yardstick.uri != yardstick.uri:
+    if not same_uri(result.candidate.uri, candidate.uri) or not same_uri(result.yardstick.uri, yardstick.uri):
         return f"the result compares {result.candidate.uri} with {result.yardstick.uri}, which was not asked"
     if result.verdict == "Error":
         return None
     measured = ((result.candidate, candidate, "candidate"), (result.yardstick, yardstick, "yardstick"))
     for pack, asked, role in measured:
-        if not pack.digest or not pack.digest.startswith("sha256:"):
-            return f"the result names no digest of the {role}"
-        if asked.digest and pack.digest != asked.digest:
+        if result.verdict == "Pass" and not DIGEST.fullmatch(pack.digest or ""):
+            return f"the result says Pass and names no digest of the {role}"
+        if asked.digest and pack.digest and pack.digest != asked.digest:
             return f"the {role} measured is {pack.digest}, not {asked.digest}"
-        if asked.precision and pack.precision != asked.precision:
+        if asked.precision and pack.precision and pack.precision != asked.precision:
             return f"the {role} measured is {pack.precision}, not {asked.precision}"
     return _denied(result, spec) if result.verdict == "Pass" else None
 
@@ -169,6 +171,7 @@ def _told(result: CheckResult, job: CheckJob, pod: Pod | None) -> LastCheck:
         yardstick_digest=result.yardstick.digest or "",
         image_id=pod.image_id if pod else "",
         cpu_model=result.cpu_model,
-        started_at=result.started_at,
-        completed_at=result.completed_at,
+        # Times of API objects: the check's node may have another clock.
+        started_at=job.created,
+        completed_at=job.finished_at or result.completed_at,
     )
