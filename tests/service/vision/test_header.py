@@ -66,10 +66,20 @@ def test_broken_exif_means_upright():
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"hello", b"<html>", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"PK\x03\x04" + bytes(60), bytes(4096),
-     encoded(photo(), "PPM"), encoded(photo(), "ICO"), encoded(photo(), "PDF"), encoded(photo(), "JPEG2000")],
+    [
+        b"",
+        b"hello",
+        b"<html>",
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"PK\x03\x04" + bytes(60),
+        bytes(4096),
+        encoded(photo(), "PPM"),
+        encoded(photo(), "ICO"),
+        encoded(photo(), "PDF"),
+        encoded(photo(), "JPEG2000"),
+    ],
     ids=["nothing", "text", "HTML", "SVG", "zip", "zero bytes", "PPM", "ICO", "PDF", "JPEG 2000"],
-)  # fmt: skip
+)
 def test_what_is_no_image_taken_here_is_unsupported(data):
     with pytest.raises(UnsupportedMediaType):
         read_header(data)
@@ -101,10 +111,13 @@ def test_picture_without_area_is_broken():
 
 @pytest.mark.parametrize(
     "data",
-    [b"\xff\xd8" + b"\xff" * (8 << 20), b"\xff\xd8" + b"\xff\xe1\x00\x02" * (2 << 20),
-     b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + bytes(17) + b"\0\0\0\0tEXt\0\0\0\0" * 700_000],
+    [
+        b"\xff\xd8" + b"\xff" * (8 << 20),
+        b"\xff\xd8" + b"\xff\xe1\x00\x02" * (2 << 20),
+        b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + bytes(17) + b"\0\0\0\0tEXt\0\0\0\0" * 700_000,
+    ],
     ids=["fill bytes", "empty segments", "empty chunks"],
-)  # fmt: skip
+)
 def test_endless_headers_are_given_up(data):
     with pytest.raises(ImageBroken):
         read_header(data)

@@ -99,7 +99,7 @@ class Envelope:
                 if self._process.lifecycle.leaving and not closing:
                     headers.append((b"connection", b"close"))
                 message = {**message, "headers": headers}
-            elif closing and not record.body_read and not message.get("more_body", False):
+            elif closing and not record.body_read and record.status != 408 and not message.get("more_body", False):
                 await send({**message, "more_body": True})
                 await discard_rest(receive)
                 message = {"type": "http.response.body", "body": b""}

@@ -80,11 +80,12 @@ class Server(uvicorn.Server):
             self.exit_code, self.should_exit = _EXIT_FAULT, True
 
     async def _drain(self) -> None:
-        settings = self._process.settings
-        if await self._process.lifecycle.drain(settings.drain_delay_s, settings.drain_timeout_s):
-            _log.info("Everything that was admitted has its answer.")
+        settings, lifecycle = self._process.settings, self._process.lifecycle
+        if await lifecycle.drain(settings.drain_delay_s, settings.drain_timeout_s):
+            _log.info("Every request that came in has its answer.", requests=lifecycle.entered)
         else:
             _log.warning("Some requests were not finished in time.", drain_timeout_s=settings.drain_timeout_s)
+            self.force_exit = True
         self.should_exit = True
 
 

@@ -30,6 +30,8 @@ class Lifecycle:
         self._telemetry = telemetry
         self._phase = Phase.LOADING
         self._inflight = 0
+        self.entered = 0
+        """Requests that came in since the process began."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -60,6 +62,7 @@ class Lifecycle:
         if self._phase is Phase.REFUSING:
             raise DrainingError(f"{_REASONS[Phase.REFUSING]} Try again on a new connection.")
         self._inflight += 1
+        self.entered += 1
         self._idle.clear()
         self._telemetry.inflight.set(self._inflight)
 

@@ -1,0 +1,31 @@
+"""What the service's tests share: a folder with the base pack, and servers that run it."""
+
+import pytest
+
+from assay.building.models import build
+from assay.packs.archive import Pack, read_pack
+from support.server import running
+
+BASE = "efficientnet-lite0-fp32"
+
+
+@pytest.fixture(scope="session")
+def builtin_dir(tmp_path_factory):
+    """A folder of built-ins with the base pack in it, made from the published weights."""
+    folder = tmp_path_factory.mktemp("builtin")
+    build("efficientnet-lite0", folder / f"{BASE}.tar")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def base_pack(builtin_dir) -> Pack:
+    return read_pack(builtin_dir / f"{BASE}.tar")
+
+
+@pytest.fixture(scope="session")
+def server(builtin_dir):
+    """A server for everybody: no test may overload it or end it."""
+    with running(builtin_dir, cpu_limit_millicores=2000, variant="shared") as started:
+        yield started.wait_ready()
+        assert started.other_lines == []  # nothing but JSON was logged
+        assert [event for event in started.events if event["level"] == "error"] == []

@@ -1,0 +1,61 @@
+"""Metric names are API: dashboards and alerts are written against them."""
+
+import math
+import re
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from assay.telemetry import STAGES, Telemetry
+
+
+def scraped(telemetry: Telemetry) -> dict[str, float]:
+    text = generate_latest(telemetry.registry).decode()
+    return {
+        f"{sample.name}{sorted(sample.labels.values()) or ''}": sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_names_are_those_promised():
+    telemetry = Telemetry()
+    telemetry.set_model("m", "INT8", "sha256:0")
+    telemetry.observe_request(200, 0.02)
+    telemetry.count_rejected("Overloaded")
+    telemetry.observe_answer(dict.fromkeys(STAGES, 0.003), 0.014)
+    names = {re.sub(r"_(bucket|count|sum)$", "", name.partition("[")[0]) for name in scraped(telemetry)}
+    assert {
+        "assay_stage_duration_seconds",
+        "assay_request_duration_seconds",
+        "assay_request_cost_seconds",
+        "assay_requests_total",
+        "assay_rejected_total",
+        "assay_inflight_requests",
+        "assay_queue_cost_seconds",
+        "assay_ceiling_requests_per_second",
+        "assay_cpu_limit_cores",
+        "assay_worker_threads",
+        "assay_image_pixels",
+        "assay_model_info",
+        "assay_ready",
+    } <= names
+
+
+def test_stage_buckets_reach_from_half_a_millisecond_to_two_and_a_half_seconds():
+    telemetry = Telemetry()
+    telemetry.observe_answer(dict.fromkeys(STAGES, 0.003), 0.014)
+    lines = [line for line in generate_latest(telemetry.registry).decode().splitlines() if 'stage="infer"' in line]
+    bounds = [float(bound) for line in lines for bound in re.findall(r'le="([0-9.]+)"', line)]
+    assert min(bounds) == 0.0005
+    assert max(bounds) == 2.5
+
+
+def test_ceiling_is_unknown_at_first_and_then_the_limit_over_the_mean_cost():
+    telemetry = Telemetry()
+    telemetry.set_limits(2.0, 2, 0.0)
+    assert math.isnan(scraped(telemetry)["assay_ceiling_requests_per_second"])
+    for _ in range(300):
+        telemetry.observe_answer({}, 0.0145)
+    assert scraped(telemetry)["assay_ceiling_requests_per_second"] == pytest.approx(138, rel=0.01)
