@@ -144,6 +144,8 @@ class GraphWriter:
     ) -> str:
         if output in self._shapes:
             raise BuildError(f"two nodes are called {output}")
-        self._nodes.append(helper.make_node(kind, inputs, [output], output, **attributes))
+        node = helper.make_node(kind, inputs, [output], output)
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in sorted(attributes.items()))
+        self._nodes.append(node)
         self._shapes[output] = shape
         return output

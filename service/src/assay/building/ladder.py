@@ -33,6 +33,9 @@ JUDGING_IMAGES: Final = 200
 _COST_BLOCKS: Final = 60
 """The interval of the median then spans the middle fifth of the blocks; recipes differ by more than that."""
 
+_ALIKE: Final = 1.05
+"""Costs within a twentieth are alike: it is what a busy machine does to a ratio, and not worth a wrong label."""
+
 _CONFIDENCE: Final = 0.95
 
 
@@ -85,14 +88,15 @@ def quantise(
     recipe: str = AUTO,
     goal: Goal | None = None,
     calibration_images: int = CALIBRATION_IMAGES,
+    name: str | None = None,
     progress: Callable[[str], Progress | None] | None = None,
 ) -> Ladder:
     """Quantise an FP32 pack by one recipe, or by the best on this CPU (``auto``).
 
     Ranges are measured on ``calibration_images`` images of one dataset, recipes judged on up to 200 of the other whose
-    photos calibrated nothing. The chosen pack's digest is empty: it is known when the pack is written. Raises
-    ``BuildError`` for a pack that is not FP32, an unknown recipe, or one that fails; ``DatasetError`` when all photos
-    to judge by have calibrated.
+    photos calibrated nothing. ``name`` is the pack's; by default the source's with ``-int8``. The chosen pack's digest
+    is empty: it is known when the pack is written. Raises ``BuildError`` for a pack that is not FP32, an unknown
+    recipe, or one that fails; ``DatasetError`` when all photos to judge by have calibrated.
     """
     if source.manifest.precision != "FP32":
         raise BuildError(f"{source.manifest.name} is {source.manifest.precision} already: quantise an FP32 pack")
@@ -104,13 +108,13 @@ def quantise(
     trials: list[Trial] = []
     with Quantiser(source.model, images) as quantiser:
         for rung in RUNGS if recipe == AUTO else ((recipe,),):
-            for name in rung:
-                chosen = RECIPES[name]
+            for rung_recipe in rung:
+                chosen = RECIPES[rung_recipe]
                 if recipe == AUTO and chosen.full_range and not _full_range_is_sound():
                     continue
-                step = progress(f"{name}: quantising, judging")
+                step = progress(f"{chosen.name}: quantising, judging")
                 model = quantiser.quantise(chosen)
-                described = _manifest(source, chosen, calibration, calibrating)
+                described = _manifest(source, chosen, calibration, calibrating, name)
                 trials.append(_try(source, chosen, Pack(described, model, source.labels, ""), judging, step))
             if any(trial.reaches(goal) for trial in trials):
                 break
@@ -155,7 +159,9 @@ def _try(source: Pack, recipe: Recipe, pack: Pack, judging: Dataset, progress: P
     return Trial(recipe, pack, accuracy, cost.summarise(measured.blocks, _CONFIDENCE))
 
 
-def _manifest(source: Pack, recipe: Recipe, dataset: Dataset, calibrating: Sequence[ImageEntry]) -> Manifest:
+def _manifest(
+    source: Pack, recipe: Recipe, dataset: Dataset, calibrating: Sequence[ImageEntry], name: str | None
+) -> Manifest:
     static = recipe.name != "dynamic"
     made = Quantization(
         recipe=recipe.name,
@@ -170,7 +176,7 @@ def _manifest(source: Pack, recipe: Recipe, dataset: Dataset, calibrating: Seque
     full = source.manifest
     return full.model_copy(
         update={
-            "name": f"{full.name.removesuffix('-fp32')}-int8",
+            "name": name or f"{full.name.removesuffix('-fp32')}-int8",
             "precision": "INT8",
             "quantization": made,
             "requires_cpu": tuple(dict.fromkeys((*full.requires_cpu, *_requires(recipe)))),
@@ -180,7 +186,7 @@ def _manifest(source: Pack, recipe: Recipe, dataset: Dataset, calibrating: Seque
 
 
 def _choose(trials: Sequence[Trial], goal: Goal) -> Ladder:
-    """Keep the cheapest of those that reach the goal; where costs cannot be told apart, the one that agrees most."""
+    """Keep the cheapest of those that reach the goal; where costs are alike, the one that agrees most."""
     right = [trial for trial in trials if trial.reaches(goal)]
     runnable = [trial for trial in trials if trial.cost and trial.accuracy]
     if not runnable:
@@ -191,6 +197,6 @@ def _choose(trials: Sequence[Trial], goal: Goal) -> Ladder:
 
     if not right:
         return Ladder(tuple(trials), max(runnable, key=agreed), reached=False)
-    least = min(trial.cost.upper for trial in right if trial.cost)
-    alike = [trial for trial in right if trial.cost and trial.cost.lower <= least]
+    least = min(trial.cost.ratio for trial in right if trial.cost)
+    alike = [trial for trial in right if trial.cost and trial.cost.ratio <= least * _ALIKE]
     return Ladder(tuple(trials), max(alike, key=agreed), reached=True)

@@ -18,6 +18,7 @@ COMMANDS = {
     "check": ("assay.cli.check:check", "Measure a candidate pack against a yardstick; exit with the verdict."),
     "model": ("assay.cli.model:model", "Build, quantise, fetch and inspect model packs."),
     "dataset": ("assay.cli.dataset:dataset", "Build, pack and inspect datasets."),
+    "builtin": ("assay.cli.builtin:builtin", "Make the packs and photos that ship in the image."),
     "demo": ("assay.cli.demo:demo", "Build, check and serve a model on this machine."),
 }
 """Name to where the command is and its line in the overview (which is shown without importing any of them)."""

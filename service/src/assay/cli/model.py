@@ -88,7 +88,7 @@ def quantize(
     )
     goal = Goal(min_agreement / 100, min_containment / 100)
     with steps(console) as begin:
-        found = quantise(source, calibrating, judging, recipe, goal, calibration_images, begin)
+        found = quantise(source, calibrating, judging, recipe, goal, calibration_images, progress=begin)
     console.print(ladder_table(found, goal))
     chosen = found.chosen
     digest = write_pack(out, chosen.pack.manifest, chosen.pack.model, chosen.pack.labels)

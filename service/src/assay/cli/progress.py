@@ -6,9 +6,12 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+Begin = Callable[[str], Callable[[int, int], None]]
+"""Begins a step by its name; returns what is called with done and total."""
+
 
 @contextmanager
-def steps(console: Console) -> Iterator[Callable[[str], Callable[[int, int], None]]]:
+def steps(console: Console) -> Iterator[Begin]:
     """Give a function that begins a step by its name and returns the callback for (done, total)."""
     if not console.is_terminal:
 

@@ -13,7 +13,7 @@ from assay.check.agreement import same_labels
 from assay.check.report import RELEVANT_FEATURES, CheckResult, DatasetResult, PackResult
 from assay.check.verdict import Criteria, Reason, Verdict, default_cost_ratio, judge, labels_differ
 from assay.errors import AssayError, DatasetError, PrecisionMismatchError
-from assay.measurement.compare import Measurement, Progress, Selection, measure, select
+from assay.measurement.compare import COST_BLOCKS, Measurement, Progress, Selection, measure, select
 from assay.packs.archive import MAX_PACK_BYTES, Pack, read_pack
 from assay.packs.dataset import MAX_DATASET_BYTES, Dataset, read_dataset
 from assay.packs.fetch import fetch
@@ -48,6 +48,7 @@ class CheckRequest:
     job_uid: str = ""
     inputs_hash: str = ""
     cpu_limit_millicores: int | None = None
+    cost_blocks: int = COST_BLOCKS
 
 
 def run_check(request: CheckRequest, progress: Callable[[str], Progress | None] | None = None) -> CheckResult:
@@ -109,7 +110,8 @@ class _Check:
             raise DatasetError(
                 f"{request.dataset.uri} has no labels: a limit on the top-1 drop needs them on every image"
             )
-        measured = measure(candidate, yardstick, dataset, selection, self._progress("measuring"))
+        step, blocks = self._progress("measuring"), request.cost_blocks
+        measured = measure(candidate, yardstick, dataset, selection, step, blocks)
         return self._judge(measured, candidate, yardstick)
 
     def _pack(self, role: str, reference: Reference) -> Pack:
