@@ -1,0 +1,57 @@
+"""Work goes to a fixed number of threads and comes back to the loop that sent it."""
+
+import asyncio
+import threading
+
+import pytest
+
+from assay.serving.executor import Executor
+
+
+def test_results_come_back_in_their_own_futures():
+    async def main():
+        executor = Executor(3)
+        results = await asyncio.gather(*(executor.submit(lambda n=n: n * n) for n in range(200)))
+        executor.close()
+        return results
+
+    assert asyncio.run(main()) == [n * n for n in range(200)]
+
+
+def test_errors_come_back_as_they_were_raised():
+    async def main():
+        executor = Executor(1)
+        with pytest.raises(ZeroDivisionError):
+            await executor.submit(lambda: 1 // 0)
+        assert await executor.submit(lambda: "still working") == "still working"
+        executor.close()
+
+    asyncio.run(main())
+
+
+def test_no_more_threads_run_than_there_are_workers():
+    seen, together = set(), threading.Barrier(2, timeout=30)
+
+    def work():
+        seen.add(threading.current_thread().name)
+        together.wait()
+
+    async def main():
+        executor = Executor(2)
+        await asyncio.gather(*(executor.submit(work) for _ in range(20)))
+        executor.close()
+
+    asyncio.run(main())
+    assert seen == {"worker-0", "worker-1"}
+
+
+def test_cancelled_request_leaves_the_worker_intact():
+    async def main():
+        executor, gate = Executor(1), threading.Event()
+        blocked = executor.submit(lambda: gate.wait(30))
+        blocked.cancel()
+        gate.set()
+        assert await executor.submit(lambda: 7) == 7
+        executor.close()
+
+    asyncio.run(main())
