@@ -23,11 +23,12 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
 FROM python AS service-dependencies
 COPY requirements/service.txt /src/requirements/
 # --without-pip: the base's pip fills the environment, which needs none of its own.
-# unchecked-hash: bytecode is valid whatever the time stamps of copied files.
+# unchecked-hash: bytecode is valid whatever the time stamps of copied files. Tests of packages and ONNX Runtime's model
+# converters are never imported here: their bytecode would be a dozen megabytes.
 RUN python -m venv --without-pip /opt/assay \
  && pip --python /opt/assay/bin/python install --no-cache-dir --no-compile --require-hashes --only-binary :all: \
         -r /src/requirements/service.txt \
- && /opt/assay/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/assay/lib
+ && /opt/assay/bin/python -m compileall -q -x '/(tests|transformers)/' --invalidation-mode unchecked-hash /opt/assay/lib
 
 FROM python AS operator-dependencies
 COPY requirements/operator.txt /src/requirements/
@@ -38,7 +39,7 @@ RUN python -m venv --without-pip /opt/assay \
         -r /src/requirements/operator.txt \
  && find /opt/assay/lib/python3*/site-packages/kubernetes/client/api \
          /opt/assay/lib/python3*/site-packages/kubernetes/client/models -name '*.py' ! -name __init__.py -delete \
- && /opt/assay/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/assay/lib \
+ && /opt/assay/bin/python -m compileall -q -x '/tests/' --invalidation-mode unchecked-hash /opt/assay/lib \
  && /opt/assay/bin/python -c 'from kubernetes.aio.client import AppsV1Api, BatchV1Api, CoreV1Api, CustomObjectsApi, V1Job; import kopf'
 
 FROM python AS build
