@@ -1,0 +1,125 @@
+"""A real API server for the session, with the CRD and the chart's own Role; a namespace and an operator for each test."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from support.apiserver import ApiServer, eventually, free_port
+from support.chart import Chart, find_helm
+from support.controllers import Namespace
+
+KUBE = Path.home() / ".cache" / "one-node-kube" / "bin" / "kube"
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.system)
+
+
+@pytest.fixture(scope="session")
+def crd(root) -> dict:
+    return yaml.safe_load((root / "charts" / "assay" / "files" / "crd" / "modelvariants.yaml").read_text())
+
+
+@pytest.fixture(scope="session")
+def api(root, crd, tmp_path_factory) -> ApiServer:
+    if not KUBE.exists():
+        # Go builds it once, which takes minutes; what it builds is kept.
+        subprocess.run([root / "k8s" / "one-node" / "cluster", "build"], check=True)
+    server = ApiServer(KUBE, tmp_path_factory.mktemp("apiserver"))
+    try:
+        server.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        eventually(lambda: server.get("/apis/assay.dev/v1alpha1/modelvariants"), "the CRD is established")
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def operator_rules(root) -> list[dict]:
+    """The rules of the Role that the chart gives the operator."""
+    rendered = Chart(root / "charts" / "assay", find_helm(root)).render()
+    roles = [entry for entry in rendered if entry["kind"] == "Role" and entry["metadata"]["name"].endswith("operator")]
+    assert len(roles) == 1
+    return roles[0]["rules"]
+
+
+@pytest.fixture
+def namespace(api, request, operator_rules) -> Namespace:
+    name = f"t{abs(hash(request.node.nodeid)) % 10**9}-{os.getpid()}"
+    made = Namespace(api, name)
+    api.create(made.path("rbac.authorization.k8s.io/v1", "roles"), {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "operator"}, "rules": operator_rules,
+    })
+    api.create(made.path("rbac.authorization.k8s.io/v1", "rolebindings"), {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "operator"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "operator"},
+        "subjects": [{"kind": "User", "name": "assay-operator", "apiGroup": "rbac.authorization.k8s.io"}],
+    })
+    return made
+
+
+class OperatorProcess:
+    """A real `assay-operator`, with the chart's rights in one namespace."""
+
+    def __init__(self, api: ApiServer, namespace: str, folder: Path) -> None:
+        self.port = free_port()
+        self.log = folder / "operator.log"
+        environment = {
+            "PATH": os.environ["PATH"], "KUBECONFIG": str(api.kubeconfig(folder / "kubeconfig")), "HOME": str(folder),
+            "ASSAY_OPERATOR_NAMESPACES": namespace, "ASSAY_OPERATOR_PORT": str(self.port),
+            "ASSAY_OPERATOR_RESYNC_SECONDS": "1",
+        }
+        self._out = self.log.open("ab")
+        self.process = subprocess.Popen(
+            [Path(sys.executable).with_name("assay-operator")], env=environment, stderr=self._out, stdout=self._out
+        )
+        eventually(lambda: self.answers("/readyz") == 200, f"the operator is ready; see {self.log}")
+
+    def answers(self, path: str) -> int:
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the operator ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
+        try:
+            return httpx.get(f"http://127.0.0.1:{self.port}{path}").status_code
+        except httpx.TransportError:
+            return 0
+
+    def metrics(self) -> str:
+        return httpx.get(f"http://127.0.0.1:{self.port}/metrics").text
+
+    def end(self, number=signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(30)
+        self._out.close()
+        return code
+
+
+@pytest.fixture
+def run_operator(api, namespace, tmp_path):
+    """Start an operator; used as `with run_operator() as operator`."""
+
+    @contextmanager
+    def start():
+        operator = OperatorProcess(api, namespace.name, tmp_path)
+        try:
+            yield operator
+        finally:
+            if operator.process.poll() is None:
+                operator.end()
+
+    return start
+
+
+@pytest.fixture
+def operator(run_operator):
+    with run_operator() as started:
+        yield started
+
+
