@@ -69,13 +69,13 @@ def namespace(api, request, operator_rules) -> Namespace:
 class OperatorProcess:
     """A real `assay-operator`, with the chart's rights in one namespace."""
 
-    def __init__(self, api: ApiServer, namespace: str, folder: Path) -> None:
+    def __init__(self, api: ApiServer, namespace: str, folder: Path, resync_s: float) -> None:
         self.port = free_port()
         self.log = folder / "operator.log"
         environment = {
             "PATH": os.environ["PATH"], "KUBECONFIG": str(api.kubeconfig(folder / "kubeconfig")), "HOME": str(folder),
             "ASSAY_OPERATOR_NAMESPACES": namespace, "ASSAY_OPERATOR_PORT": str(self.port),
-            "ASSAY_OPERATOR_RESYNC_SECONDS": "1",
+            "ASSAY_OPERATOR_RESYNC_SECONDS": str(resync_s),
         }
         self._out = self.log.open("ab")
         self.process = subprocess.Popen(
@@ -106,8 +106,8 @@ def run_operator(api, namespace, tmp_path):
     """Start an operator; used as `with run_operator() as operator`."""
 
     @contextmanager
-    def start():
-        operator = OperatorProcess(api, namespace.name, tmp_path)
+    def start(resync_s=1.0):
+        operator = OperatorProcess(api, namespace.name, tmp_path, resync_s)
         try:
             yield operator
         finally:

@@ -109,7 +109,7 @@ class Namespace:
         uid, name = job["metadata"]["uid"], job["metadata"]["name"]
         template = job["spec"]["template"]
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}
-        meta = {"name": f"{name}-pod", "labels": template["metadata"]["labels"], "annotations": template["metadata"].get("annotations", {}), "ownerReferences": [owner]}
+        meta = {"name": f"{name}-{uid[:5]}", "labels": template["metadata"]["labels"], "annotations": template["metadata"].get("annotations", {}), "ownerReferences": [owner]}
         pod = self.pod({"metadata": meta, "spec": template["spec"]}, ready=False)
         text = message if message is not None else result_line(parse.check_job(job, (), ""), verdict, **changes)
         container = pod["spec"]["containers"][0]["name"]

@@ -34,6 +34,8 @@ def events_of(variant: Variant, after: Status, steps: tuple[Step, ...]) -> tuple
             continue
         if before is not None and (before.reason, before.status) == (now.reason, now.status):
             continue
+        if before is None and now.reason == reasons.ROLLOUT_COMPLETE:
+            continue  # nothing was rolled out: it is what the target came with
         known = {condition.reason for condition in variant.status.conditions}
         if now.reason in told or (kind in (READY, STALLED) and now.reason in known):
             continue
