@@ -141,6 +141,12 @@ def test_headers_beyond_the_limit_are_refused(server, request_bytes):
     assert b'"code": "HeadersTooLarge"' in received
 
 
+def test_what_is_no_http_is_a_problem_too(server):
+    received = raw(server, b"hello there\r\n\r\n")
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert b'"code": "BadRequest"' in received
+
+
 @pytest.fixture(scope="module")
 def impatient(builtin_dir):
     with running(builtin_dir, receive_timeout_s=0.5, workers=1) as started:

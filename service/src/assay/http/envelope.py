@@ -128,7 +128,7 @@ class Envelope:
             # The framework has answered with a problem already where it could; here it only must not end the connection
             # with a trace in another format.
             if not record.status:
-                await internal(error)(scope, receive, dressed)
+                await internal(error, record.request_id)(scope, receive, dressed)
         finally:
             self._concurrent -= 1
             lifecycle.leave()

@@ -21,7 +21,7 @@ MEDIA_TYPE = "application/problem+json"
 _log = structlog.get_logger()
 
 
-def problem(status: int, code: str, detail: str, *, retry_after_s: int | None = None, closes: bool = False) -> Response:
+def problem_body(status: int, code: str, detail: str) -> bytes:
     """A problem document. ``type`` names the code as a URN: there is no page to link to that would work offline."""
     body = {
         "type": f"urn:assay:problem:{code}",
@@ -30,12 +30,17 @@ def problem(status: int, code: str, detail: str, *, retry_after_s: int | None = 
         "code": code,
         "detail": detail,
     }
+    return json.dumps(body).encode()
+
+
+def problem(status: int, code: str, detail: str, *, retry_after_s: int | None = None, closes: bool = False) -> Response:
+    """A response with a problem document."""
     headers = {}
     if retry_after_s is not None:
         headers["Retry-After"] = str(retry_after_s)
     if closes:
         headers["Connection"] = "close"
-    return Response(json.dumps(body), status_code=status, headers=headers, media_type=MEDIA_TYPE)
+    return Response(problem_body(status, code, detail), status_code=status, headers=headers, media_type=MEDIA_TYPE)
 
 
 def _tell(request: Request, code: str) -> None:
@@ -51,9 +56,9 @@ def of_request_error(error: RequestError) -> Response:
     )
 
 
-def internal(error: Exception) -> Response:
+def internal(error: Exception, request_id: str) -> Response:
     """The problem of a fault of this program, which is logged with its trace."""
-    _log.error("A request failed by a fault of this program; please report it.", exc_info=error)
+    _log.error("A request failed by a fault of this program; please report it.", exc_info=error, request_id=request_id)
     return problem(500, "InternalError", "The request failed by a fault of this service; its log knows more.")
 
 
@@ -86,7 +91,7 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 async def _any_error(request: Request, error: Exception) -> Response:
     _tell(request, "InternalError")
-    return internal(error)
+    return internal(error, request.scope["assay"].request_id)
 
 
 def install(app: FastAPI) -> None:

@@ -1,9 +1,10 @@
 """Uvicorn's HTTP parser with limits on headers, which it lacks: their size, and the time they may take."""
 
 import asyncio
-import json
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from assay.http.problems import MEDIA_TYPE, problem_body
 
 MAX_HEADER_BYTES = 32 << 10
 """Bytes of a request's line and headers together; browsers with all their cookies stay below 16 KiB."""
@@ -16,6 +17,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     _in_headers = True
     _header_bytes = 0
+    _headers_too_large = False
     _header_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the parent does
@@ -36,8 +38,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_headers:
             self._header_bytes += len(data)
         super().data_received(data)
-        if self._in_headers and self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
-            self._refuse()
+        if self._in_headers and self._header_bytes > MAX_HEADER_BYTES:
+            self._headers_too_large = True
+            self.send_400_response("")
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -51,8 +54,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_headers = False
         self._header_bytes = 0
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEADER_BYTES:
-            self._refuse()
-            return
+            self._headers_too_large = True
+            raise ValueError("headers too large")  # stops the parser, which then calls `send_400_response`
         super().on_headers_complete()
 
     def _arm(self) -> None:
@@ -64,19 +67,19 @@ class BoundedProtocol(HttpToolsProtocol):
             self._header_timer.cancel()
             self._header_timer = None
 
-    def _refuse(self) -> None:
-        status = 431
-        body = json.dumps(
-            {
-                "type": "urn:assay:problem:HeadersTooLarge",
-                "title": "Request Header Fields Too Large",
-                "status": status,
-                "code": "HeadersTooLarge",
-                "detail": f"The request's line and headers have more than {MAX_HEADER_BYTES} bytes.",
-            }
-        ).encode()
-        head = b"content-type: application/problem+json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
-        self.transport.write(STATUS_LINE[status] + head + body)
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request, or one with too long headers, with a problem; then hang up."""
+        del msg  # the parser's, which may quote what was sent
+        if self.transport.is_closing():
+            return
+        if self._headers_too_large:
+            status, code = 431, "HeadersTooLarge"
+            detail = f"The request's line and headers have more than {MAX_HEADER_BYTES} bytes."
+        else:
+            status, code, detail = 400, "BadRequest", "What was sent is not an HTTP request."
+        body = problem_body(status, code, detail)
+        head = b"content-type: %b\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+        self.transport.write(STATUS_LINE[status] + head % (MEDIA_TYPE.encode(), len(body)) + body)
         self.transport.close()
 
 

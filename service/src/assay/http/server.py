@@ -116,6 +116,8 @@ def run(settings: Settings) -> int:
     """
 
     async def main() -> int:
+        if settings.variant:
+            structlog.contextvars.bind_contextvars(variant=settings.variant)
         server = make_server(settings)
         try:
             await server.serve()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from io import BytesIO
 
 import numpy as np
-import structlog
 from PIL import Image
 
 from assay.errors import PackError, PrecisionMismatchError
@@ -22,17 +21,14 @@ _WARM_UPS = 5
 
 _WARM_UP_SIZE = (1024, 768)  # 0.8 MP, the middle of the uploads this service is made for
 
-_log = structlog.get_logger()
-
 
 @dataclass(frozen=True)
 class Model:
-    """A pack in service. ``model_ms``: CPU-ms of one inference, measured at warm-up."""
+    """A pack in service, and where it came from."""
 
     uri: str
     pack: Pack
     engine: Engine
-    model_ms: float
 
 
 def chosen_uri(settings: Settings) -> tuple[str, str]:
@@ -65,17 +61,23 @@ def _warm_up_photo() -> bytes:
 
 
 def load_model(settings: Settings) -> Model:
-    """The model of these settings, warmed up along the whole path of a request. Blocks for seconds.
+    """The model of these settings, not yet warm. Blocks for a second, longer where the pack is fetched.
 
     Raises `CpuFeatureMissingError` where this CPU lacks what the pack requires, and what `open_pack` raises.
     """
     uri, pack = open_pack(settings)
-    engine = Engine(pack)
+    return Model(uri, pack, Engine(pack))
+
+
+def warm_up(model: Model) -> float:
+    """Run the whole path of a request a few times on this thread; median CPU-ms in the model.
+
+    Raises `PackError` for a model that fails, or whose scores are not finite.
+    """
     photo = _warm_up_photo()
     header = read_header(photo)
+    pack, engine = model.pack, model.engine
     passes = [classify(photo, header, pack, engine, top_k=1, started=time.perf_counter()) for _ in range(_WARM_UPS)]
     if not all(np.isfinite(score) for result in passes for _, score in result.predictions):
         raise PackError(f"The model of pack {pack.manifest.name} answers with numbers that are not finite.")
-    model_ms = statistics.median(result.model_cpu_s for result in passes[1:]) * 1000
-    _log.info("The model is loaded.", pack=pack.manifest.name, digest=pack.digest, uri=uri, model_ms=round(model_ms, 2))
-    return Model(uri, pack, engine, model_ms)
+    return statistics.median(result.model_cpu_s for result in passes[1:]) * 1000

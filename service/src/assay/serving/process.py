@@ -1,5 +1,7 @@
 """The one place where the objects of a serving process are wired together."""
 
+import asyncio
+import statistics
 from dataclasses import dataclass, field
 
 import structlog
@@ -10,7 +12,7 @@ from assay.serving.admission import Admission
 from assay.serving.errors import NotReadyError
 from assay.serving.executor import Executor
 from assay.serving.lifecycle import Lifecycle
-from assay.serving.model import Model, load_model
+from assay.serving.model import Model, load_model, warm_up
 from assay.serving.receiving import ReceivingBudget
 from assay.serving.request import RequestPath
 from assay.settings import Settings
@@ -54,12 +56,23 @@ class Process:
     slot: Slot = field(default_factory=Slot)
 
     async def load(self) -> None:
-        """Load the model on a worker, then take traffic. Raises what `load_model` raises."""
+        """Load the model on a worker, warm it up on each, then take traffic. Raises what `load_model` raises."""
         model: Model = await self.executor.submit(lambda: load_model(self.settings))
+        # As many at once as there are workers: each has memory of its own to touch for the first time.
+        warm_ups = [self.executor.submit(lambda: warm_up(model)) for _ in range(self.workers)]
+        model_ms = statistics.median(await asyncio.gather(*warm_ups))
         manifest = model.pack.manifest
         self.telemetry.set_model(manifest.name, manifest.precision, model.pack.digest)
-        self.slot.path = RequestPath(model, self.settings, self.admission, self.executor, self.telemetry)
+        self.slot.path = RequestPath(model, model_ms, self.settings, self.admission, self.executor, self.telemetry)
         self.lifecycle.loaded()
+        _log.info(
+            "The model is loaded and warm.",
+            pack=manifest.name,
+            precision=manifest.precision,
+            digest=model.pack.digest,
+            uri=model.uri,
+            model_ms=round(model_ms, 2),
+        )
 
 
 def worker_threads(settings: Settings, limit: CpuLimit) -> int:

@@ -32,7 +32,13 @@ class RequestPath:
     """Takes images to answers for one loaded model. Lives on the event loop; the stages run on worker threads."""
 
     def __init__(
-        self, model: Model, settings: Settings, admission: Admission, executor: Executor, telemetry: Telemetry
+        self,
+        model: Model,
+        model_ms: float,
+        settings: Settings,
+        admission: Admission,
+        executor: Executor,
+        telemetry: Telemetry,
     ) -> None:
         self.model = model
         self._max_pixels = settings.max_pixels
@@ -40,7 +46,7 @@ class RequestPath:
         self._admission = admission
         self._executor = executor
         self._telemetry = telemetry
-        self._prices = PriceList(model.pack.manifest.preprocess, model.model_ms)
+        self._prices = PriceList(model.pack.manifest.preprocess, model_ms)
 
     async def classify(self, data: bytes, top_k: int, started: float) -> Answer:
         """Labels of an encoded image. ``started``: `time.perf_counter` when the request arrived.
