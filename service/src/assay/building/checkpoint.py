@@ -9,6 +9,7 @@ written by ``torch.save``.
 
 import io
 import pickle
+import pickletools
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ LEGACY_PROTOCOL: Final = 1001
 
 MAX_CHECKPOINT_BYTES: Final = 1 << 30
 """Far above any classifier meant for a CPU (MobileNet-class models have 10 to 25 MB), far below this machine."""
+
+MAX_MEMO: Final = 1 << 20
+"""Objects a pickle may refer back to; a state dict of 1000 tensors has about 10,000."""
 
 _STORAGES: Final[dict[str, np.dtype[Any]]] = {
     "FloatStorage": np.dtype("<f4"),
@@ -122,6 +126,16 @@ class _TensorsOnly(pickle.Unpickler):
         return _Storage(key, dtype, length)
 
 
+def _load(stream: io.BytesIO) -> Any:  # noqa: ANN401 - a pickle holds anything; callers look
+    """Load one pickle, after a look at its instructions: a memo index of billions would fill the memory."""
+    start = stream.tell()
+    for operation, argument, _ in pickletools.genops(stream):
+        if operation.name.endswith("PUT") and isinstance(argument, int) and argument > MAX_MEMO:
+            raise pickle.UnpicklingError(f"it remembers {argument} objects; {MAX_MEMO} are allowed")
+    stream.seek(start)
+    return _TensorsOnly(stream).load()
+
+
 def read_checkpoint(path: Path) -> dict[str, Array]:
     """Return the tensors of a state dict by name, each in its own dtype and shape.
 
@@ -146,14 +160,14 @@ def read_checkpoint(path: Path) -> dict[str, Array]:
 
 def _read_legacy(data: bytes) -> tuple[dict[str, _TensorView], Callable[[_Storage], bytes]]:
     stream = io.BytesIO(data)
-    magic = _TensorsOnly(stream).load()
+    magic = _load(stream)
     if magic != LEGACY_MAGIC:
         raise BuildError("it is neither a zip nor a legacy checkpoint (wrong magic number)")
-    protocol, system = _TensorsOnly(stream).load(), _TensorsOnly(stream).load()
+    protocol, system = _load(stream), _load(stream)
     if protocol != LEGACY_PROTOCOL or not isinstance(system, dict) or system.get("little_endian") is not True:
         raise BuildError(f"protocol {protocol!r} with {system!r} is not one this reader knows")
-    views = _checked(_TensorsOnly(stream).load())
-    keys = _TensorsOnly(stream).load()
+    views = _checked(_load(stream))
+    keys = _load(stream)
     storages = {view.storage.key: view.storage for view in views.values()}
     if not isinstance(keys, list) or set(keys) != set(storages):
         raise BuildError("the storages listed are not the storages used")
@@ -178,7 +192,7 @@ def _read_zip(data: bytes) -> tuple[dict[str, _TensorView], Callable[[_Storage],
         root = pickles[0].removesuffix("data.pkl")
         if f"{root}byteorder" in names and archive.read(f"{root}byteorder") != b"little":
             raise BuildError("its numbers are not little-endian")
-        views = _checked(_TensorsOnly(io.BytesIO(archive.read(pickles[0]))).load())
+        views = _checked(_load(io.BytesIO(archive.read(pickles[0]))))
         found = {view.storage.key: archive.read(f"{root}data/{view.storage.key}") for view in views.values()}
     return views, lambda storage: found[storage.key]
 

@@ -5,11 +5,13 @@ anything about other photos, and whatever prints their numbers prints the number
 so one can calibrate what the other judges.
 """
 
+import hashlib
 import io
 import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,7 @@ from PIL import Image
 
 from assay.building.distributions import distribution_file
 from assay.errors import BuildError
+from assay.packs.builtin import SCHEME, builtin_dir
 from assay.packs.dataset import ImageEntry, write_dataset
 
 _SKIMAGE: Final = ("scikit-image", "skimage/data")
@@ -158,6 +161,24 @@ def build(name: str, out: Path, progress: Callable[[int, int], None] | None = No
                 progress(number + 1, len(views))
 
     return write_dataset(out, name, description, entries, bodies())
+
+
+def find(uri: str, folder: Path, begin: Callable[[str], Callable[[int, int], None] | None]) -> Path | None:
+    """Return the file of ``builtin:photos`` or ``builtin:photos-calibration``, built into a folder if it did not ship.
+
+    None for every other URI. A dataset built before by the same sources and Pillow is not built again.
+    """
+    name = uri.removeprefix(SCHEME)
+    if not uri.startswith(SCHEME) or name not in SETS:
+        return None
+    shipped = builtin_dir() / f"{name}.tar"
+    if shipped.is_file():
+        return shipped
+    key = hashlib.sha256(repr((SETS[name], Path(__file__).read_bytes(), version("pillow"))).encode()).hexdigest()
+    built = folder / f"{name}-{key[:16]}.tar"
+    if not built.is_file():
+        build(name, built, begin(f"building {name}"))
+    return built
 
 
 def view(photo: Image.Image, rng: random.Random) -> bytes:

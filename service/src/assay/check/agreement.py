@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.check.bounds import lower_bound, upper_bound
-from assay.inference.postprocess import softmax, top_k
+from assay.inference.postprocess import top_k
 
 GROUPS_FOR_PROOF: Final = 30
 """With fewer source photos the spread between them cannot be estimated: the set is a smoke set."""
@@ -48,16 +48,17 @@ def compare(
 ) -> Outcome:
     """Compare both packs' logits, float32 [classes], for one image, by label text.
 
-    A candidate's NaN or infinity agrees with nothing. Raises ``ValueError`` if the yardstick's logits are not finite:
+    Logits are ranked, not their softmax: far below the winner that underflows to zero, and ties at zero would put labels
+    among the best that the model ranks last. A candidate's NaN or infinity agrees with nothing. Raises ``ValueError`` if the yardstick's logits are not finite:
     then there is nothing to compare with.
     """
     if not np.isfinite(yardstick).all():
         raise ValueError("the yardstick gives NaN or infinity: it cannot judge anything")
-    winner = yardstick_labels[top_k(softmax(yardstick), 1)[0][0]]
+    winner = yardstick_labels[top_k(yardstick, 1)[0][0]]
     yardstick_right = None if label is None else winner == label
     if not np.isfinite(candidate).all():
         return Outcome(group, False, False, False, None if label is None else False, yardstick_right)
-    best = [candidate_labels[index] for index, _ in top_k(softmax(candidate), TOP)]
+    best = [candidate_labels[index] for index, _ in top_k(candidate, TOP)]
     candidate_right = None if label is None else best[0] == label
     return Outcome(group, best[0] == winner, winner in best, True, candidate_right, yardstick_right)
 

@@ -78,16 +78,20 @@ def quantize(
       assay model quantize fp32.tar --calibration photos-calibration.tar --out int8.tar
       assay model quantize fp32.tar --recipe static-reduce-range --out int8.tar
     """
+    from assay.building import photos
     from assay.building.ladder import Goal, quantise
     from assay.cli.ladder import ladder_table
 
     console, cache = Console(stderr=True), load_settings().cache_dir
     source = load_reference(Reference(pack), cache)
-    calibrating, judging = (
-        read_dataset(fetch(uri, None, cache_dir=cache, max_bytes=MAX_DATASET_BYTES)) for uri in (calibration, judge)
-    )
     goal = Goal(min_agreement / 100, min_containment / 100)
     with steps(console) as begin:
+        calibrating, judging = (
+            read_dataset(
+                photos.find(uri, cache, begin) or fetch(uri, None, cache_dir=cache, max_bytes=MAX_DATASET_BYTES)
+            )
+            for uri in (calibration, judge)
+        )
         found = quantise(source, calibrating, judging, recipe, goal, calibration_images, progress=begin)
     console.print(ladder_table(found, goal))
     chosen = found.chosen

@@ -14,6 +14,8 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 def top_k(scores: NDArray[np.float32], k: int) -> list[tuple[int, float]]:
     """Return the ``k`` best of one image's scores as (class index, score), best first; equal scores by index.
 
+    Takes logits as well, and ranks them better: scores of a very sure model underflow to ties at zero.
+
     ``k`` is at least 1; more than there are classes gives all of them.
     """
     if scores.ndim != 1 or k < 1:

@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import BaseError
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import HTTPStore, from_url
 
 from assay.errors import PackError, PackUnavailableError
@@ -118,7 +118,7 @@ def _fetch_remote(
                     with suppress(OSError):
                         Path(stream.name).unlink()
                     raise
-        except (FileNotFoundError, PermissionError) as error:
+        except (FileNotFoundError, PermissionDeniedError, UnauthenticatedError) as error:
             raise PackUnavailableError(f"{uri} is not there, or may not be read: {_first_line(error)}") from error
         except BaseError as error:
             last = error  # unreachable or broken off: the next attempt may find it whole
