@@ -55,14 +55,25 @@ def operator_rules(root) -> list[dict]:
 def namespace(api, request, operator_rules) -> Namespace:
     name = f"t{abs(hash(request.node.nodeid)) % 10**9}-{os.getpid()}"
     made = Namespace(api, name)
-    api.create(made.path("rbac.authorization.k8s.io/v1", "roles"), {
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "operator"}, "rules": operator_rules,
-    })
-    api.create(made.path("rbac.authorization.k8s.io/v1", "rolebindings"), {
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "operator"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "operator"},
-        "subjects": [{"kind": "User", "name": "assay-operator", "apiGroup": "rbac.authorization.k8s.io"}],
-    })
+    api.create(
+        made.path("rbac.authorization.k8s.io/v1", "roles"),
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "Role",
+            "metadata": {"name": "operator"},
+            "rules": operator_rules,
+        },
+    )
+    api.create(
+        made.path("rbac.authorization.k8s.io/v1", "rolebindings"),
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "operator"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "operator"},
+            "subjects": [{"kind": "User", "name": "assay-operator", "apiGroup": "rbac.authorization.k8s.io"}],
+        },
+    )
     return made
 
 
@@ -73,8 +84,11 @@ class OperatorProcess:
         self.port = free_port()
         self.log = folder / "operator.log"
         environment = {
-            "PATH": os.environ["PATH"], "KUBECONFIG": str(api.kubeconfig(folder / "kubeconfig")), "HOME": str(folder),
-            "ASSAY_OPERATOR_NAMESPACES": namespace, "ASSAY_OPERATOR_PORT": str(self.port),
+            "PATH": os.environ["PATH"],
+            "KUBECONFIG": str(api.kubeconfig(folder / "kubeconfig")),
+            "HOME": str(folder),
+            "ASSAY_OPERATOR_NAMESPACES": namespace,
+            "ASSAY_OPERATOR_PORT": str(self.port),
             "ASSAY_OPERATOR_RESYNC_SECONDS": str(resync_s),
         }
         self._out = self.log.open("ab")
@@ -121,5 +135,3 @@ def run_operator(api, namespace, tmp_path):
 def operator(run_operator):
     with run_operator() as started:
         yield started
-
-

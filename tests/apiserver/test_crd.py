@@ -5,7 +5,10 @@ import copy
 import pytest
 
 DIGEST = "sha256:" + "a" * 64
-GOOD = {"targetRef": {"name": "assay"}, "model": {"uri": "https://x.example/m.tar", "digest": DIGEST, "precision": "INT8"}}
+GOOD = {
+    "targetRef": {"name": "assay"},
+    "model": {"uri": "https://x.example/m.tar", "digest": DIGEST, "precision": "INT8"},
+}
 
 
 def changed(path: str, value) -> dict:
@@ -23,7 +26,9 @@ def changed(path: str, value) -> dict:
 
 def post(namespace, spec, name="tried"):
     body = {"apiVersion": "assay.dev/v1alpha1", "kind": "ModelVariant", "metadata": {"name": name}, "spec": spec}
-    return namespace.api.http.post(namespace.path("assay.dev/v1alpha1", "modelvariants") + "?dryRun=All&fieldValidation=Strict", json=body)
+    return namespace.api.http.post(
+        namespace.path("assay.dev/v1alpha1", "modelvariants") + "?dryRun=All&fieldValidation=Strict", json=body
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,14 @@ def test_everything_the_operator_may_write_is_in_the_schema(namespace, crd):
         return {field.serialization_alias or field.alias or name for name, field in model.model_fields.items()}
 
     assert names(Status) == set(schema)
-    for model, field in ((Serving, "serving"), (LastGood, "lastGood"), (Pack, "incumbent"), (Pack, "base"), (TargetStatus, "target"), (LastCheck, "lastCheck")):
+    for model, field in (
+        (Serving, "serving"),
+        (LastGood, "lastGood"),
+        (Pack, "incumbent"),
+        (Pack, "base"),
+        (TargetStatus, "target"),
+        (LastCheck, "lastCheck"),
+    ):
         assert names(model) == set(schema[field]["properties"]), field
     for model, field in ((Rejected, "rejected"), (Change, "history"), (Condition, "conditions")):
         assert names(model) == set(schema[field]["items"]["properties"]), field

@@ -78,7 +78,9 @@ def test_way_back_to_base_removes_the_annotations_without_a_check(swapped):
 def test_measured_digest_is_written_for_a_builtin_pack(target, operator):
     target.variant(spec(BUILTIN, **FAST))
     target.finish(target.new_job())
-    eventually(lambda: target.annotations().get("assay.dev/model-digest") == BUILTIN_DIGEST, "the measured digest is applied")
+    eventually(
+        lambda: target.annotations().get("assay.dev/model-digest") == BUILTIN_DIGEST, "the measured digest is applied"
+    )
 
 
 def test_fault_20_refusal_leaves_the_deployment_untouched(target, operator):
@@ -130,7 +132,9 @@ def test_fault_18_foreign_job_is_neither_adopted_nor_deleted(target, run_operato
     seen = World(template=target.read_deployment()["spec"]["template"])
     name = plan(parse.variant(made), seen.observe()).steps[0].name
     foreign = {
-        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "x", "image": "x"}]}}},
     }
     uid = target.api.create(target.path("batch/v1", "jobs"), foreign)["metadata"]["uid"]
@@ -143,8 +147,13 @@ def test_fault_21_spec_change_replaces_the_running_check(target, operator):
     target.variant(spec(GOOD))
     old = target.new_job()
     target.edit({"model": OTHER})
-    eventually(lambda: [job["metadata"]["uid"] for job in target.jobs()] not in ([], [old["metadata"]["uid"]]), "another Job is made")
-    eventually(lambda: old["metadata"]["uid"] not in [job["metadata"]["uid"] for job in target.jobs()], "the old Job is gone")
+    eventually(
+        lambda: [job["metadata"]["uid"] for job in target.jobs()] not in ([], [old["metadata"]["uid"]]),
+        "another Job is made",
+    )
+    eventually(
+        lambda: old["metadata"]["uid"] not in [job["metadata"]["uid"] for job in target.jobs()], "the old Job is gone"
+    )
 
 
 def test_fault_23_pod_whose_pack_does_not_fit_is_rolled_back(swapped):
@@ -172,7 +181,12 @@ def test_fault_29_foreign_edit_is_put_back_and_told(swapped):
 def test_annotations_that_somebody_else_co_owns_are_removed_on_the_way_to_base(swapped):
     path = swapped.path("apps/v1", "deployments", "assay")
     headers = {"Content-Type": "application/apply-patch+yaml"}
-    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "assay"}, "spec": {"template": {"metadata": {"annotations": MODEL}}}}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "assay"},
+        "spec": {"template": {"metadata": {"annotations": MODEL}}},
+    }
     swapped.api.http.patch(path, json=body, headers=headers, params={"fieldManager": "somebody"}).raise_for_status()
     swapped.edit({"model": {"uri": BASE_URI, "digest": None, "precision": None}})
     eventually(lambda: swapped.annotations() == {}, "the annotations are gone")
@@ -193,8 +207,12 @@ def test_fault_10_missing_right_is_named_and_its_grant_goes_on(target, operator,
 
 def _may_not_list_jobs(target) -> bool:
     review = {
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": "assay-operator", "resourceAttributes": {"namespace": target.name, "verb": "list", "group": "batch", "resource": "jobs"}},
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": "assay-operator",
+            "resourceAttributes": {"namespace": target.name, "verb": "list", "group": "batch", "resource": "jobs"},
+        },
     }
     return not target.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]
 
@@ -232,7 +250,11 @@ def test_fault_34_deleted_variant_returns_at_once_and_leaves_what_serves(swapped
 
 def test_fault_39_wiped_status_leaves_it_serving_unverified_until_it_is_checked(swapped):
     for job in swapped.jobs():
-        swapped.api.http.request("DELETE", swapped.path("batch/v1", "jobs", job["metadata"]["name"]), json={"propagationPolicy": "Background"}).raise_for_status()
+        swapped.api.http.request(
+            "DELETE",
+            swapped.path("batch/v1", "jobs", job["metadata"]["name"]),
+            json={"propagationPolicy": "Background"},
+        ).raise_for_status()
     path = swapped.path("assay.dev/v1alpha1", "modelvariants", "assay", "status")
     swapped.api.merge(path, {"status": None})
     swapped.wait("False Unverified", "Available")
@@ -253,7 +275,9 @@ def test_settled_variant_is_not_written_again(swapped, operator):
 
 
 def _passes(operator) -> float:
-    line = next(line for line in operator.metrics().splitlines() if line.startswith("assay_reconcile_duration_seconds_count"))
+    line = next(
+        line for line in operator.metrics().splitlines() if line.startswith("assay_reconcile_duration_seconds_count")
+    )
     return float(line.split()[1])
 
 

@@ -78,7 +78,11 @@ def test_pass_is_rolled_out_soaked_and_becomes_the_last_good():
     world.reconcile()
     assert world.ready() == "True Serving"
     assert served(world.status.last_good) == served(GOOD_MODEL)
-    assert (world.status.serving.digest, world.status.serving.verified, world.status.serving.ready_replicas) == (GOOD["digest"], True, 2)
+    assert (world.status.serving.digest, world.status.serving.verified, world.status.serving.ready_replicas) == (
+        GOOD["digest"],
+        True,
+        2,
+    )
 
 
 def test_measured_digest_is_written_for_a_builtin_pack():
@@ -132,7 +136,9 @@ def test_scaling_by_an_autoscaler_is_no_rollout(swapped):
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reason", ["AccuracyBelowThreshold", "AccuracyNotProven", "CostAboveThreshold", "LabelsDiffer"])
+@pytest.mark.parametrize(
+    "reason", ["AccuracyBelowThreshold", "AccuracyNotProven", "CostAboveThreshold", "LabelsDiffer"]
+)
 def test_fault_20_44_failed_check_is_final_and_leaves_the_deployment_alone(reason):
     world = World(spec=spec(BAD))
     world.reconcile()
@@ -244,7 +250,9 @@ def test_fault_16_result_that_is_not_believed_never_opens_the_gate(case, message
         "not a number": result(job).replace('"top3Contained": 398', '"top3Contained": NaN'),
         "wrong job": result(job, jobUID="another"),
         "wrong inputs": result(job, inputsHash="0" * 20 + "-" + "0" * 20),
-        "wrong pack": result(job, candidate={"uri": GOOD["uri"], "digest": OTHER["digest"], "precision": "INT8", "costMicros": 1}),
+        "wrong pack": result(
+            job, candidate={"uri": GOOD["uri"], "digest": OTHER["digest"], "precision": "INT8", "costMicros": 1}
+        ),
         "figures deny it": result(job, containmentLowerPermille=979),
         "no digest": result(job, candidate={"uri": GOOD["uri"], "digest": None, "precision": "INT8", "costMicros": 1}),
         "format of the future": result(job, format=2),
@@ -295,7 +303,14 @@ def test_fault_11_12_check_that_does_not_start_is_given_up_and_quoted(waiting, u
     world = World()
     world.reconcile()
     job = world.job()
-    pod = replace(world.check_pod(job), started=None, phase="Pending", waiting_reason=waiting, waiting_message="said", unschedulable=unschedulable)
+    pod = replace(
+        world.check_pod(job),
+        started=None,
+        phase="Pending",
+        waiting_reason=waiting,
+        waiting_message="said",
+        unschedulable=unschedulable,
+    )
     world.jobs[job.name] = replace(job, pods=(pod,))
     world.reconcile()
     assert world.reason("CheckPassed") == "Unknown CheckRunning"
@@ -385,7 +400,10 @@ def test_fault_18_edited_job_is_not_believed():
     world = World()
     world.reconcile()
     done = world.finish("Pass")
-    other = {**done.template, "spec": {**done.template["spec"], "containers": [{**done.template["spec"]["containers"][0], "image": "evil"}]}}
+    other = {
+        **done.template,
+        "spec": {**done.template["spec"], "containers": [{**done.template["spec"]["containers"][0], "image": "evil"}]},
+    }
     world.jobs[done.name] = replace(done, template=other)
     world.reconcile()
     assert world.reason("CheckPassed") == "False JobNameConflict"
@@ -708,7 +726,9 @@ def test_changed_environment_leaves_it_serving_unverified_until_a_check(swapped,
     environment = {
         "image": template(image="localhost/assay-service:0.2.0"),
         "limit": template(resources={"limits": {"cpu": "1", "memory": "2Gi"}}),
-        "threads": template(env=[*template()["spec"]["containers"][0]["env"], {"name": "OMP_NUM_THREADS", "value": "1"}]),
+        "threads": template(
+            env=[*template()["spec"]["containers"][0]["env"], {"name": "OMP_NUM_THREADS", "value": "1"}]
+        ),
         "base": template(env=[{"name": "ASSAY_BASE_MODEL_URI", "value": "builtin:another"}]),
     }[change]
     swapped.template = environment
@@ -731,7 +751,9 @@ def test_changed_environment_in_which_the_pack_fails_goes_to_base(swapped):
 
 
 def test_log_level_of_the_service_is_no_reason_to_check_again(swapped):
-    swapped.template = template(env=[{"name": "ASSAY_BASE_MODEL_URI", "value": BASE_URI}, {"name": "ASSAY_LOG_LEVEL", "value": "DEBUG"}])
+    swapped.template = template(
+        env=[{"name": "ASSAY_BASE_MODEL_URI", "value": BASE_URI}, {"name": "ASSAY_LOG_LEVEL", "value": "DEBUG"}]
+    )
     swapped.deployment_version += 1
     swapped.settle()
     assert (swapped.created, swapped.ready()) == (1, "True Serving")
@@ -748,7 +770,9 @@ def test_stricter_criteria_do_not_take_down_what_has_passed(swapped):
 # --- the yardstick ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("yardstick", [{"uri": GOOD["uri"], "digest": GOOD["digest"]}, {"uri": BAD["uri"], "digest": BAD["digest"]}])
+@pytest.mark.parametrize(
+    "yardstick", [{"uri": GOOD["uri"], "digest": GOOD["digest"]}, {"uri": BAD["uri"], "digest": BAD["digest"]}]
+)
 def test_fault_43_unapproved_yardstick_means_no_check_and_no_rollout(yardstick):
     world = World(spec=spec(check={"compareWith": yardstick}))
     world.settle()
@@ -757,7 +781,10 @@ def test_fault_43_unapproved_yardstick_means_no_check_and_no_rollout(yardstick):
 
 
 def test_fault_43_repack_of_the_candidate_is_no_yardstick(swapped):
-    swapped.edit(model=dict(OTHER), check={"compareWith": {"uri": "https://packs.example/repack.tar", "digest": "sha256:" + "9" * 64}})
+    swapped.edit(
+        model=dict(OTHER),
+        check={"compareWith": {"uri": "https://packs.example/repack.tar", "digest": "sha256:" + "9" * 64}},
+    )
     swapped.settle()
     assert swapped.reason("Stalled") == "True YardstickNotApproved"
 

@@ -45,26 +45,42 @@ class ApiServer:
         (folder / "tokens.csv").write_text(f'{ADMIN},admin,1,"system:masters"\n{OPERATOR},assay-operator,2\n')
         subprocess.run(["openssl", "genrsa", "-out", folder / "sa.key", "2048"], check=True, capture_output=True)
         etcd = [
-            f"--data-dir={folder}/etcd", f"--listen-client-urls=http://127.0.0.1:{client_port}",
-            f"--advertise-client-urls=http://127.0.0.1:{client_port}", f"--listen-peer-urls=http://127.0.0.1:{peer_port}",
-            f"--initial-advertise-peer-urls=http://127.0.0.1:{peer_port}", f"--initial-cluster=default=http://127.0.0.1:{peer_port}",
-            "--unsafe-no-fsync", "--log-level=error",
+            f"--data-dir={folder}/etcd",
+            f"--listen-client-urls=http://127.0.0.1:{client_port}",
+            f"--advertise-client-urls=http://127.0.0.1:{client_port}",
+            f"--listen-peer-urls=http://127.0.0.1:{peer_port}",
+            f"--initial-advertise-peer-urls=http://127.0.0.1:{peer_port}",
+            f"--initial-cluster=default=http://127.0.0.1:{peer_port}",
+            "--unsafe-no-fsync",
+            "--log-level=error",
         ]
         server = [
-            "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--etcd-servers=http://127.0.0.1:{client_port}",
-            f"--cert-dir={folder}/certificates", f"--token-auth-file={folder}/tokens.csv", "--authorization-mode=RBAC",
-            "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={folder}/sa.key",
-            f"--service-account-signing-key-file={folder}/sa.key", "--service-cluster-ip-range=10.96.0.0/24",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            f"--etcd-servers=http://127.0.0.1:{client_port}",
+            f"--cert-dir={folder}/certificates",
+            f"--token-auth-file={folder}/tokens.csv",
+            "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={folder}/sa.key",
+            f"--service-account-signing-key-file={folder}/sa.key",
+            "--service-cluster-ip-range=10.96.0.0/24",
             "--disable-admission-plugins=ServiceAccount",  # no controller makes ServiceAccounts here
             "--endpoint-reconciler-type=none",
         ]
         self._processes = [
-            self._start(binary, "etcd", etcd, folder), self._start(binary, "kube-apiserver", server, folder),
+            self._start(binary, "etcd", etcd, folder),
+            self._start(binary, "kube-apiserver", server, folder),
         ]
         unverified = ssl.create_default_context()
-        unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE  # loopback, and a certificate made just now
+        unverified.check_hostname, unverified.verify_mode = (
+            False,
+            ssl.CERT_NONE,
+        )  # loopback, and a certificate made just now
         self.url = f"https://127.0.0.1:{self.port}"
-        self.http = httpx.Client(base_url=self.url, verify=unverified, headers={"Authorization": f"Bearer {ADMIN}"}, timeout=30)
+        self.http = httpx.Client(
+            base_url=self.url, verify=unverified, headers={"Authorization": f"Bearer {ADMIN}"}, timeout=30
+        )
         eventually(self._ready, f"the API server is ready; see {folder}/kube-apiserver.log", STARTED_S)
 
     @staticmethod
@@ -94,7 +110,9 @@ class ApiServer:
 
     def kubeconfig(self, path: Path, token: str = OPERATOR) -> Path:
         content = {
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
             "clusters": [{"name": "test", "cluster": {"server": self.url, "insecure-skip-tls-verify": True}}],
             "users": [{"name": "test", "user": {"token": token}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],

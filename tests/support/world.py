@@ -41,7 +41,10 @@ def template(image="localhost/assay-service:0.1.0", **container):
                         {"name": "ASSAY_BASE_MODEL_URI", "value": BASE_URI},
                         {"name": "ASSAY_LOG_LEVEL", "value": "INFO"},
                     ],
-                    "resources": {"limits": {"cpu": "2", "memory": "2Gi"}, "requests": {"cpu": "250m", "memory": "512Mi"}},
+                    "resources": {
+                        "limits": {"cpu": "2", "memory": "2Gi"},
+                        "requests": {"cpu": "250m", "memory": "512Mi"},
+                    },
                     **container,
                 }
             ],
@@ -50,13 +53,23 @@ def template(image="localhost/assay-service:0.1.0", **container):
 
 
 def spec(model=GOOD, **changes):
-    return {"targetRef": {"name": "assay"}, "model": dict(model), "check": {}, "rollout": {"soakSeconds": 30}, **changes}
+    return {
+        "targetRef": {"name": "assay"},
+        "model": dict(model),
+        "check": {},
+        "rollout": {"soakSeconds": 30},
+        **changes,
+    }
 
 
 def result(job: CheckJob, verdict="Pass", **changes) -> str:
     """The line that a check of this Job writes, going by the arguments it was given."""
-    given = dict(argument[2:].split("=", 1) for argument in job.template["spec"]["containers"][0]["args"] if "=" in argument)
-    reason = {"Pass": "CheckPassed", "Fail": "AccuracyBelowThreshold", "Inconclusive": "CheckInconclusive"}.get(verdict, "PackUnavailable")
+    given = dict(
+        argument[2:].split("=", 1) for argument in job.template["spec"]["containers"][0]["args"] if "=" in argument
+    )
+    reason = {"Pass": "CheckPassed", "Fail": "AccuracyBelowThreshold", "Inconclusive": "CheckInconclusive"}.get(
+        verdict, "PackUnavailable"
+    )
     known = verdict != "Error"
     told = {
         "format": 1,
@@ -78,7 +91,12 @@ def result(job: CheckJob, verdict="Pass", **changes) -> str:
             "costMicros": 9000 if known else None,
         },
         "dataset": {
-            "uri": given["dataset"], "digest": "sha256:" + "d" * 64, "images": 400, "groups": 40, "leftOut": 0, "labelled": False,
+            "uri": given["dataset"],
+            "digest": "sha256:" + "d" * 64,
+            "images": 400,
+            "groups": 40,
+            "leftOut": 0,
+            "labelled": False,
         },
         "top3Contained": 398 if known else None,
         "top1Agreed": 360 if known else None,
@@ -140,7 +158,17 @@ class World:
 
     # -- what is seen
     def variant(self) -> Variant:
-        return Variant("assay", "assay", self.uid, self.generation, str(self.version), START, parse_spec(self.spec), self.status, self.skip_check)
+        return Variant(
+            "assay",
+            "assay",
+            self.uid,
+            self.generation,
+            str(self.version),
+            START,
+            parse_spec(self.spec),
+            self.status,
+            self.skip_check,
+        )
 
     def target(self) -> Target | None:
         if not self.exists:
@@ -150,19 +178,38 @@ class World:
         full = copy.deepcopy(self.template)
         full["metadata"]["annotations"] = template_annotations(self.model)
         return Target(
-            name="assay", uid="dep-1", resource_version=str(self.deployment_version), generation=1, labelled=self.labelled,
-            template=full, model=self.model, owned=self.owned, observed_generation=1, replicas=self.replicas,
-            current=len(self.pods), updated=len(current), ready=len(ready),
-            available=sum(pod.ready for pod in current), applied=self.applied,
+            name="assay",
+            uid="dep-1",
+            resource_version=str(self.deployment_version),
+            generation=1,
+            labelled=self.labelled,
+            template=full,
+            model=self.model,
+            owned=self.owned,
+            observed_generation=1,
+            replicas=self.replicas,
+            current=len(self.pods),
+            updated=len(current),
+            ready=len(ready),
+            available=sum(pod.ready for pod in current),
+            applied=self.applied,
             progressing=Notice(True, "ReplicaSetUpdated", "", self.now, self.now),
             availability=Notice(len(ready) >= self.replicas, "MinimumReplicasAvailable", "", START, START),
-            replica_failure=Notice(True, "FailedCreate", self.replica_failure, self.now, self.now) if self.replica_failure else None,
+            replica_failure=Notice(True, "FailedCreate", self.replica_failure, self.now, self.now)
+            if self.replica_failure
+            else None,
         )
 
     def observe(self, *, name_taken=False) -> Observed:
         return Observed(
-            now=self.now, target=self.target(), pods=tuple(self.pods), revisions=tuple(self.revisions),
-            jobs=tuple(self.jobs.values()), name_taken=name_taken, running_checks=self.others_running, rivals=self.rivals,
+            now=self.now,
+            target=self.target(),
+            pods=tuple(self.pods),
+            revisions=tuple(self.revisions),
+            jobs=tuple(self.jobs.values()),
+            name_taken=name_taken,
+            running_checks=self.others_running,
+            rivals=self.rivals,
         )
 
     # -- what the operator does
@@ -173,11 +220,14 @@ class World:
             self.created += 1
             body = step.body
             self.jobs[step.name] = CheckJob(
-                name=step.name, uid=f"job-{self.created}", resource_version="1",
+                name=step.name,
+                uid=f"job-{self.created}",
+                resource_version="1",
                 owner_uid=body["metadata"]["ownerReferences"][0]["uid"],
                 inputs_hash=body["metadata"]["annotations"]["assay.dev/inputs-hash"],
                 attempt=int(body["metadata"]["annotations"]["assay.dev/attempt"]),
-                template=body["spec"]["template"], created=self.now,
+                template=body["spec"]["template"],
+                created=self.now,
             )
         elif isinstance(step, DeleteJob):
             job = self.jobs.get(step.name)
@@ -238,16 +288,27 @@ class World:
     def pod(self, number=0, *, ready=True, restarts=0, waiting="") -> Pod:
         ended = self.misfit or (Termination(1, "Error", "it broke", finished=self.now) if restarts else None)
         return Pod(
-            name=f"assay-{self.deployment_version}-{number}", uid=f"pod-{self.deployment_version}-{number}", created=self.now,
-            model=self.model, phase="Running", ready=ready, ready_since=self.now if ready else None, restarts=restarts,
-            image_id="sha256:image", ended=ended, waiting_reason=waiting, started=self.now if ready else None,
+            name=f"assay-{self.deployment_version}-{number}",
+            uid=f"pod-{self.deployment_version}-{number}",
+            created=self.now,
+            model=self.model,
+            phase="Running",
+            ready=ready,
+            ready_since=self.now if ready else None,
+            restarts=restarts,
+            image_id="sha256:image",
+            ended=ended,
+            waiting_reason=waiting,
+            started=self.now if ready else None,
         )
 
     def job(self) -> CheckJob:
         """The newest Job."""
         return max(self.jobs.values(), key=lambda job: int(job.uid.split("-")[1]))
 
-    def finish(self, verdict="Pass", *, job=None, message=None, exit_code=0, pod=True, failed="", **changes) -> CheckJob:
+    def finish(
+        self, verdict="Pass", *, job=None, message=None, exit_code=0, pod=True, failed="", **changes
+    ) -> CheckJob:
         """End the newest (or that) Job as its container and the Job controller would."""
         job = job or self.job()
         text = message if message is not None else result(job, verdict, **changes)
@@ -255,12 +316,28 @@ class World:
         ended = Termination(code, "OOMKilled" if code == 137 else "Completed", text, finished=self.now)
         pods = (replace(self.check_pod(job), ended=ended, phase="Succeeded"),) if pod else ()
         notice = Notice(True, failed or "BackoffLimitExceeded", "it failed", self.now, self.now)
-        done = replace(job, pods=pods, complete=not (code or failed), failed=notice if code or failed else None, finished_at=self.now)
+        done = replace(
+            job,
+            pods=pods,
+            complete=not (code or failed),
+            failed=notice if code or failed else None,
+            finished_at=self.now,
+        )
         self.jobs[job.name] = done
         return done
 
     def check_pod(self, job: CheckJob, **changes) -> Pod:
-        return Pod(f"{job.name}-x", f"{job.uid}-pod", self.now, ServedModel(), "Running", False, started=self.now, image_id="sha256:image", **changes)
+        return Pod(
+            f"{job.name}-x",
+            f"{job.uid}-pod",
+            self.now,
+            ServedModel(),
+            "Running",
+            False,
+            started=self.now,
+            image_id="sha256:image",
+            **changes,
+        )
 
     def ready(self) -> str:
         condition = self.status.condition("Ready")
@@ -301,4 +378,20 @@ class World:
         return moved
 
 
-__all__ = ["BAD", "BASE_DIGEST", "BASE_URI", "BUILTIN", "BUILTIN_DIGEST", "DEAD", "GOOD", "OTHER", "START", "Conflict", "World", "parse", "result", "spec", "template"]
+__all__ = [
+    "BAD",
+    "BASE_DIGEST",
+    "BASE_URI",
+    "BUILTIN",
+    "BUILTIN_DIGEST",
+    "DEAD",
+    "GOOD",
+    "OTHER",
+    "START",
+    "Conflict",
+    "World",
+    "parse",
+    "result",
+    "spec",
+    "template",
+]

@@ -24,6 +24,7 @@ from assay_operator.telemetry import Telemetry
 from assay_operator.workqueue import WorkQueue
 
 FIRST_LIST_AGAIN_S = 2.0  # the CRD may be installed a moment after the operator
+STOP_S = 1.0  # for connections to be closed properly
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +73,8 @@ class Operator:
         registry = kopf.OperatorRegistry()
         startup.register_login(registry)
         watch.register(registry, self.queue, self.interest)
-        await kopf.operator(
+        others = asyncio.all_tasks()  # kopf cancels what it takes for its own at its end
+        tasks = await kopf.spawn_tasks(
             registry=registry,
             settings=startup.kopf_settings(self.settings),
             standalone=True,
@@ -80,6 +82,8 @@ class Operator:
             clusterwide=not self.settings.namespaces,
             stop_flag=stop,
         )
+        _stop_on_signals(stop)  # kopf has just put its own handlers there, with a slow end
+        await kopf.run_tasks(tasks, ignored=others)
 
 
 async def run(settings: Settings) -> None:
@@ -100,10 +104,13 @@ async def run(settings: Settings) -> None:
     log.info("stopped")
 
 
-async def _until_stopped(operator: Operator, stop: asyncio.Event) -> None:
-    loop = asyncio.get_running_loop()
+def _stop_on_signals(stop: asyncio.Event) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
+
+async def _until_stopped(operator: Operator, stop: asyncio.Event) -> None:
+    _stop_on_signals(stop)
     stopped = asyncio.create_task(stop.wait())
     tasks = [asyncio.create_task(operator.queue.run()), stopped]
     try:
@@ -120,7 +127,8 @@ async def _until_stopped(operator: Operator, stop: asyncio.Event) -> None:
         stop.set()
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # kopf would wait five seconds for tasks that are not its own. There is nothing to lose: cancel, and cancel again.
+        await asyncio.wait(tasks, timeout=STOP_S)
 
 
 def main() -> None:
