@@ -85,6 +85,16 @@ def test_what_is_no_image_taken_here_is_unsupported(data):
         read_header(data)
 
 
+def test_fax_compressed_tiff_is_unsupported():
+    with pytest.raises(UnsupportedMediaType, match="compression 4"):
+        read_header(encoded(photo().convert("1"), "TIFF", compression="group4"))
+
+
+@pytest.mark.parametrize("compression", ["tiff_lzw", "jpeg", "tiff_adobe_deflate", "packbits", None])
+def test_common_tiff_compressions_are_taken(compression):
+    assert read_header(encoded(photo(), "TIFF", compression=compression)).pixels == 451 * 300
+
+
 def test_too_many_pixels_are_refused_from_the_header():
     with pytest.raises(TooManyPixels, match="20000 x 20000"):
         read_header(bomb())

@@ -2,14 +2,19 @@
 
 import struct
 
-from assay.vision.errors import ImageBroken
+from assay.vision.errors import ImageBroken, UnsupportedMediaType
 from assay.vision.formats import Dimensions, part
 
 SIGNATURES = (b"II*\x00", b"MM\x00*")
 _ENTRY_BYTES = 12
 _MAX_ENTRIES = 512  # tags of one directory; TIFF 6.0 and EXIF together define fewer than 300
 _SHORT, _LONG = 3, 4  # field types
-_WIDTH, _HEIGHT, _ORIENTATION = 256, 257, 274  # tags
+_WIDTH, _HEIGHT, _COMPRESSION, _ORIENTATION = 256, 257, 259, 274  # tags
+_UNCOMPRESSED = 1
+_COMPRESSIONS = frozenset({_UNCOMPRESSED, 5, 7, 8, 32773, 32946})
+"""None, LZW, JPEG, Deflate, PackBits, Deflate by its older number. Not the fax codings (2 to 4): they are for documents,
+and libtiff writes a line to stderr for every row that is wrong."""
+
 UPRIGHT = 1
 """EXIF orientation of a picture that needs no turning; values go from 1 to 8 (EXIF 2.32, section 4.6.4)."""
 
@@ -54,4 +59,6 @@ def read(data: bytes) -> Dimensions:
     found = tags(data)
     if _WIDTH not in found or _HEIGHT not in found:
         raise ImageBroken("The TIFF file does not say its width and height.")
+    if (compression := found.get(_COMPRESSION, _UNCOMPRESSED)) not in _COMPRESSIONS:
+        raise UnsupportedMediaType(f"TIFF compression {compression} is not taken; save the picture as JPEG or PNG.")
     return Dimensions(found[_WIDTH], found[_HEIGHT], progressive=False, orientation=_orientation(found))
