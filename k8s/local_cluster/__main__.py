@@ -14,7 +14,8 @@ SAMPLES = ROOT / "k8s/samples"
 
 def _run(command: str, namespace: str, sample: str) -> int:
     if command == "cluster":
-        target.start(choose())
+        # The one that was made, even if Docker has been started or stopped since: two would be mistaken for each other.
+        target.start((target.MADE.exists() and target.recorded()) or choose())
         return 0
     found = target.find()
     match command:

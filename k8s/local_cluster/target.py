@@ -64,10 +64,16 @@ def find(environment: Mapping[str, str] = os.environ) -> Target:
         return Target(path, confirmed, None)
     if not KUBECONFIG.exists():
         raise ToolError("there is no cluster yet: run `make cluster`")
-    provider = KIND.read_text().strip() if KIND.exists() else ""
-    if provider not in PROVIDERS:
+    provider = recorded()
+    if provider is None:
         raise ToolError(f"{KIND} does not say what made the cluster: run `make cluster` again")
-    return Target(KUBECONFIG, contexts(KUBECONFIG)[0], PROVIDERS[provider]())
+    return Target(KUBECONFIG, contexts(KUBECONFIG)[0], provider)
+
+
+def recorded() -> Provider | None:
+    """Return the provider of the cluster that .cluster speaks of."""
+    name = KIND.read_text().strip() if KIND.exists() else ""
+    return PROVIDERS[name]() if name in PROVIDERS else None
 
 
 def start(provider: Provider) -> None:

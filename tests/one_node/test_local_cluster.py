@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from local_cluster import providers, swap, target
+from local_cluster import providers, release, swap, target
 from local_cluster.tools import ToolError
 
 needs_kubectl = pytest.mark.system
@@ -76,6 +76,63 @@ def test_without_a_cluster_the_command_that_makes_one_is_named(own):
     (own / "kubeconfig").unlink()
     with pytest.raises(ToolError, match="run `make cluster`"):
         target.find({})
+
+
+class FileCluster(providers.OneNode):
+    """A cluster that is a file: there or not."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def running(self):
+        return self.path.exists()
+
+    def start(self, kubeconfig):
+        self.path.touch()
+        write_kubeconfig(kubeconfig, "file")
+
+    def delete(self):
+        self.path.unlink()
+
+
+@pytest.fixture
+def nothing(tmp_path, monkeypatch):
+    """A project for which no cluster was made yet."""
+    folder = tmp_path / ".cluster"
+    for module, name, path in (
+        (target, "FOLDER", folder),
+        (target, "KUBECONFIG", folder / "kubeconfig"),
+        (target, "KIND", folder / "kind"),
+        (target, "MADE", folder / "made"),
+    ):
+        monkeypatch.setattr(module, name, path)
+    return tmp_path
+
+
+def test_cluster_that_was_started_here_is_stopped_by_down_even_if_asked_for_twice(nothing, capsys):
+    cluster = FileCluster(nothing / "cluster")
+    target.start(cluster)
+    target.start(cluster)
+    assert target.MADE.exists()
+    assert target.KUBECONFIG.stat().st_mode & 0o077 == 0
+    assert isinstance(target.recorded(), providers.OneNode)
+    release.down(target.Target(target.KUBECONFIG, "file", cluster), "assay")
+    assert not cluster.running()
+    assert not target.KUBECONFIG.exists()
+    assert "`make down` stops it" in capsys.readouterr().out
+
+
+def test_cluster_that_ran_already_is_not_taken_for_ours(nothing, capsys):
+    cluster = FileCluster(nothing / "cluster")
+    cluster.path.touch()
+    target.start(cluster)
+    assert not target.MADE.exists()
+    assert "`make down` leaves it alone" in capsys.readouterr().out
+
+
+def test_images_cannot_be_given_to_a_cluster_nobody_knows(tmp_path):
+    with pytest.raises(ToolError, match="staging takes images from a registry"):
+        release.build_images(target.Target(tmp_path / "foreign", "staging", None))
 
 
 def test_images_have_the_charts_version_and_k6_its_own():
