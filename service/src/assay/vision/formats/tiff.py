@@ -12,7 +12,7 @@ _SHORT, _LONG = 3, 4  # field types
 _WIDTH, _HEIGHT, _COMPRESSION, _ORIENTATION = 256, 257, 259, 274  # tags
 _UNCOMPRESSED = 1
 _COMPRESSIONS = frozenset({_UNCOMPRESSED, 5, 7, 8, 32773, 32946})
-"""None, LZW, JPEG, Deflate, PackBits, Deflate by its older number. Not the fax codings (2 to 4): they are for documents,
+"""None, LZW, JPEG, Deflate, PackBits, Deflate by its older number. Not the fax codings (2 to 4): they are for papers,
 and libtiff writes a line to stderr for every row that is wrong."""
 
 UPRIGHT = 1
