@@ -19,8 +19,8 @@ from assay.settings import Settings
 from assay.telemetry import Telemetry
 
 _RECEIVING_SHARE = 8
-"""Request bodies may hold this fraction of the memory limit; the rest is for pixels (64 MB a worker at 16 MP, twice
-while a pixel type is converted) and the model."""
+"""Request bodies may hold this fraction of the memory limit; the rest is for pixels (at 16 MP, up to 192 MB a
+worker) and the model."""
 
 _RECEIVING_DEFAULT = 256 << 20  # without a memory limit: the eighth of the chart's 2 GiB
 

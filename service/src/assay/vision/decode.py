@@ -44,9 +44,10 @@ def _rgb(image: Image.Image) -> Image.Image:
         # Pillow's own conversion clips 16 bits to 255; the high byte is what it keeps of 16-bit colour.
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
     if image.mode in _ALPHA_MODES or "transparency" in image.info:
-        layer = image.convert("RGBA")
-        white = Image.new("RGBA", layer.size, (255, 255, 255, 255))
-        return Image.alpha_composite(white, layer).convert("RGB")
+        layer = image if image.mode == "RGBA" else image.convert("RGBA")
+        white = Image.new("RGB", layer.size, (255, 255, 255))
+        white.paste(layer, mask=layer)  # three pictures in memory at most; compositing as RGBA would take five
+        return white
     if image.mode == "RGB":
         return image
     if image.mode in _PLAIN_MODES:
