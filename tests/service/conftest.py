@@ -2,6 +2,7 @@
 
 import pytest
 
+from assay.building import photos
 from assay.building.models import build
 from assay.packs.archive import Pack, read_pack
 from support.server import running
@@ -20,6 +21,14 @@ def builtin_dir(tmp_path_factory):
 @pytest.fixture(scope="session")
 def base_pack(builtin_dir) -> Pack:
     return read_pack(builtin_dir / f"{BASE}.tar")
+
+
+@pytest.fixture(scope="session")
+def photo_sets(builtin_dir):
+    """The folder of built-ins again, with the photos to judge and to calibrate on in it (a dozen seconds)."""
+    for name in photos.SETS:
+        photos.build(name, builtin_dir / f"{name}.tar")
+    return builtin_dir
 
 
 @pytest.fixture(scope="session")

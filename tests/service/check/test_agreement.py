@@ -29,6 +29,13 @@ def test_the_yardsticks_winner_must_be_among_the_candidates_three_best():
     assert compare(logits(1, 2, 3, 4, 0), A, yardstick, A, "g", None) == Outcome("g", False, False, True)
 
 
+def test_labels_are_ranked_by_logits_even_where_their_scores_are_all_zero():
+    # As float32 scores these are 0, 0.5, 0.5, 0, 0: by score, the cat would be third.
+    labels = ("cat", "dog", "crane", "car", "bus")
+    seen = compare(logits(-900, 900, 900, 0, 0), labels, logits(9, 0, 0, 0, 0), A, "g", None)
+    assert not seen.contained
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_candidate_that_is_not_finite_agrees_with_nothing(bad):
     seen = compare(logits(9, 0, 0, 0, bad), A, logits(9, 0, 0, 0, 0), A, "g", "cat")

@@ -28,9 +28,7 @@ def photos(tmp_path):
 
 def check(tmp_path, photos, *, criteria=None, cost=ANY_COST, **changed):
     request = {
-        "candidate": Reference(
-            str(tmp_path / "candidate.tar"), changed.pop("digest", None), changed.pop("precision", None)
-        ),
+        "candidate": Reference(str(tmp_path / "candidate.tar"), changed.pop("digest", None), changed.pop("want", None)),
         "yardstick": Reference(str(tmp_path / "yardstick.tar")),
         "dataset": Reference(str(photos)),
         "cache_dir": tmp_path / "cache",
@@ -144,7 +142,7 @@ def test_a_pack_is_not_judged_by_what_it_was_made_from(tmp_path, yardstick):
         ({"candidate": Reference("none.tar")}, "PackUnavailable"),
         ({"candidate": Reference("builtin:none")}, "PackUnavailable"),
         ({"candidate": Reference("http://127.0.0.1:9/p.tar")}, "PackInvalid"),
-        ({"precision": "INT8"}, "PrecisionMismatch"),
+        ({"want": "INT8"}, "PrecisionMismatch"),
         ({"dataset": Reference("none.tar")}, "PackUnavailable"),
     ],
 )

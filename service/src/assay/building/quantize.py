@@ -99,8 +99,6 @@ class Quantiser:
 
     def __init__(self, model: bytes, images: Sequence[NDArray[np.uint8]]) -> None:
         self._images = images
-        self._folder = tempfile.TemporaryDirectory(prefix="assay-quantise-")
-        self._path = Path(self._folder.name) / "fp32.onnx"
         try:
             self._model = onnx.load_from_string(model)
             self._model = onnx.shape_inference.infer_shapes(self._model)
@@ -108,6 +106,8 @@ class Quantiser:
             raise BuildError(f"the model cannot be read: {error}") from error
         entry = self._model.metadata_props.add()
         entry.key, entry.value = _PREPARED, "assay"
+        self._folder = tempfile.TemporaryDirectory(prefix="assay-quantise-")
+        self._path = Path(self._folder.name) / "fp32.onnx"
         onnx.save(self._model, self._path)
 
     def __enter__(self) -> "Quantiser":

@@ -48,9 +48,9 @@ def compare(
 ) -> Outcome:
     """Compare both packs' logits, float32 [classes], for one image, by label text.
 
-    Logits are ranked, not their softmax: far below the winner that underflows to zero, and ties at zero would put labels
-    among the best that the model ranks last. A candidate's NaN or infinity agrees with nothing. Raises ``ValueError`` if the yardstick's logits are not finite:
-    then there is nothing to compare with.
+    Logits are ranked, not their softmax: far below the winner that underflows to zero, and ties at zero would put
+    labels among the best that the model ranks last. A candidate's NaN or infinity agrees with nothing. Raises
+    ``ValueError`` if the yardstick's logits are not finite: then there is nothing to compare with.
     """
     if not np.isfinite(yardstick).all():
         raise ValueError("the yardstick gives NaN or infinity: it cannot judge anything")

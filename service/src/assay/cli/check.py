@@ -12,7 +12,7 @@ from assay.check.verdict import COST_RATIO_INT8, COST_RATIO_OTHER, Criteria
 from assay.cli.progress import steps
 from assay.cli.verdict import verdict_table
 from assay.constants import EXIT_CHECK_ERROR
-from assay.errors import AssayError
+from assay.errors import AssayError, PackUnavailableError
 from assay.measurement.run import DEFAULT_MAX_IMAGES, CheckRequest, Reference, failed, run_check
 from assay.packs.builtin import PHOTOS
 from assay.settings import load_settings
@@ -117,4 +117,4 @@ def _write(path: Path, result: CheckResult) -> None:
     try:
         path.write_bytes(render(result))
     except OSError as error:
-        raise click.FileError(str(path), error.strerror or str(error)) from error
+        raise PackUnavailableError(f"cannot write the result to {path}: {error.strerror or error}") from error

@@ -1,0 +1,109 @@
+"""``assay model``, ``assay dataset``: from the command line, as a user types them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from assay.packs.archive import read_pack
+from support.packs import COLOURS, SOME_DIGEST, colour_dataset, colour_jpeg, colour_model, colour_pack
+
+
+@pytest.fixture
+def assay(tmp_path):
+    """Run the command in an environment of its own; return the finished process."""
+
+    def run(*argv, builtin=None):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+        environment |= {"ASSAY_CACHE_DIR": str(tmp_path / "cache"), "ASSAY_BUILTIN_DIR": str(builtin or tmp_path)}
+        command = [sys.executable, "-m", "assay", *map(str, argv)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+
+    return run
+
+
+def test_a_pack_is_built_and_inspected(assay, tmp_path):
+    built = assay("model", "build", "efficientnet-lite0", "--out", "fp32.tar", "--json")
+    assert built.returncode == 0, built.stderr
+    found = json.loads(built.stdout)
+    assert found == {"file": "fp32.tar", "digest": read_pack(tmp_path / "fp32.tar").digest, "bytes": found["bytes"]}
+    shown = json.loads(assay("model", "inspect", "fp32.tar", "--digest", found["digest"], "--json").stdout)
+    assert shown["digest"] == found["digest"]
+    assert shown["manifest"]["name"] == "efficientnet-lite0-fp32"
+    assert "Apache-2.0" in assay("model", "inspect", "fp32.tar").stdout
+
+
+def test_a_pack_is_quantised_with_a_table_of_what_was_tried(assay, tmp_path):
+    colour_pack(tmp_path / "fp32.tar", model=colour_model(work=20))
+    colour_dataset(tmp_path / "calibrate.tar", 12, groups=12)
+    folder = tmp_path / "judge"
+    folder.mkdir()
+    for name, colour in COLOURS.items():
+        (folder / f"{name}.jpg").write_bytes(colour_jpeg(colour, 50))
+    assert assay("dataset", "pack", folder, "--out", "judge.tar").returncode == 0
+    quantised = assay(
+        "model", "quantize", "fp32.tar", "--calibration", "calibrate.tar", "--judge", "judge.tar", "--out", "int8.tar",
+    )  # fmt: skip
+    assert quantised.returncode == 0, quantised.stderr
+    assert "static-reduce-range" in quantised.stderr
+    pack = read_pack(tmp_path / "int8.tar")
+    assert quantised.stdout.split()[1] == pack.digest
+    assert pack.manifest.precision == "INT8"
+    # Dynamic recipes gain nothing on a CPU; whoever insists on a gain is told by the exit code, and has the file.
+    insisted = assay(
+        "model", "quantize", "fp32.tar", "--calibration", "calibrate.tar", "--judge", "judge.tar", "--out", "i.tar",
+        "--recipe", "dynamic", "--require-gain",
+    )  # fmt: skip
+    assert insisted.returncode == 1, insisted.stderr
+    assert (tmp_path / "i.tar").is_file()
+
+
+def test_a_pack_is_fetched_whole_or_not_at_all(assay, tmp_path):
+    pack = colour_pack(tmp_path / "fp32.tar")
+    fetched = assay("model", "fetch", f"file://{tmp_path}/fp32.tar", "--digest", pack.digest, "--out", "copy.tar")
+    assert fetched.returncode == 0, fetched.stderr
+    assert (tmp_path / "copy.tar").read_bytes() == (tmp_path / "fp32.tar").read_bytes()
+    refused = assay("model", "fetch", f"file://{tmp_path}/fp32.tar", "--digest", SOME_DIGEST, "--out", "no.tar")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith("assay: error: ")
+    assert not (tmp_path / "no.tar").exists()
+
+
+def test_a_dataset_is_packed_and_inspected(assay, tmp_path):
+    colour_dataset(tmp_path / "d.tar", 8, groups=4)
+    shown = json.loads(assay("dataset", "inspect", "d.tar", "--json").stdout)
+    assert (shown["images"], shown["groups"], shown["labelled"]) == (8, 4, 8)
+    assert "plain squares" in assay("dataset", "inspect", "d.tar").stdout
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("model", "build", "resnet", "--out", "x.tar"), "known: efficientnet-lite0"),
+        (("model", "inspect", "none.tar"), "none.tar"),
+        (("model", "quantize", "none.tar", "--out", "x.tar"), "none.tar"),
+        (("dataset", "inspect", "builtin:none"), "there is no built-in 'none'"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_and_exit_code_2(assay, argv, told):
+    failed = assay(*argv)
+    assert failed.returncode == 2
+    assert told in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert failed.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("model", "build"), ("model", "quantize"), ("model", "inspect"), ("model", "fetch"), ("dataset", "build"),
+        ("dataset", "pack"), ("dataset", "inspect"), ("check",), ("demo",), ("builtin", "build"),
+    ],
+)  # fmt: skip
+def test_every_command_explains_itself_with_an_example(assay, command):
+    shown = assay(*command, "--help")
+    assert shown.returncode == 0
+    assert "Example:" in shown.stdout
+    assert f"assay {' '.join(command)}" in shown.stdout
