@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+
 from support.apiserver import ApiServer, eventually, free_port
 from support.chart import Chart, find_helm
 from support.controllers import Namespace

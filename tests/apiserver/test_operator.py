@@ -4,6 +4,7 @@ import signal
 
 import httpx
 import pytest
+
 from support.apiserver import WAIT_S, eventually
 from support.world import BAD, BASE_URI, BUILTIN, BUILTIN_DIGEST, GOOD, OTHER, spec, template
 

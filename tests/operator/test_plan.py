@@ -4,6 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+
+from assay_operator.models.observed import ServedModel, Termination
+from assay_operator.models.status import LastGood, Status
+from assay_operator.plan import CreateJob, DeleteJob, Limits, SetModel, plan
 from support.world import (
     BAD,
     BASE_DIGEST,
@@ -14,16 +18,12 @@ from support.world import (
     GOOD,
     OTHER,
     START,
-    Conflict,
+    ConflictError,
     World,
     result,
     spec,
     template,
 )
-
-from assay_operator.models.observed import ServedModel, Termination
-from assay_operator.models.status import LastGood, Status
-from assay_operator.plan import CreateJob, DeleteJob, Limits, SetModel, plan
 
 GOOD_MODEL = ServedModel(GOOD["uri"], GOOD["digest"], "INT8", "assay")
 OTHER_MODEL = ServedModel(OTHER["uri"], OTHER["digest"], "INT8", "assay")
@@ -582,7 +582,7 @@ def test_fault_48_deployment_changed_between_pass_and_apply_is_not_written():
     seen = world.observe()
     world.template = template(image="localhost/assay-service:0.2.0")
     world.deployment_version += 1
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         world.reconcile(observed=seen)
     assert world.written == []
     world.reconcile()

@@ -3,10 +3,9 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+from assay_operator.cluster import parse
 from support.apiserver import ApiServer, eventually
 from support.world import result as result_line
-
-from assay_operator.cluster import parse
 
 VARIANTS = "/apis/assay.dev/v1alpha1"
 

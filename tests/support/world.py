@@ -118,7 +118,7 @@ def result(job: CheckJob, verdict="Pass", **changes) -> str:
     return json.dumps(told)
 
 
-class Conflict(Exception):
+class ConflictError(Exception):
     """A precondition failed."""
 
 
@@ -137,7 +137,7 @@ class World:
     jobs: dict = field(default_factory=dict)
     revisions: list = field(default_factory=lambda: [ServedModel()])
     applied: datetime | None = None
-    healthy: bool = True
+    progressed: datetime = START
     replica_failure: str = ""
     version: int = 1
     deployment_version: int = 1
@@ -193,7 +193,7 @@ class World:
             ready=len(ready),
             available=sum(pod.ready for pod in current),
             applied=self.applied,
-            progressing=Notice(True, "ReplicaSetUpdated", "", self.now, self.now),
+            progressing=Notice(True, "ReplicaSetUpdated", "", self.progressed, self.progressed),
             availability=Notice(len(ready) >= self.replicas, "MinimumReplicasAvailable", "", START, START),
             replica_failure=Notice(True, "FailedCreate", self.replica_failure, self.now, self.now)
             if self.replica_failure
@@ -216,7 +216,7 @@ class World:
     def take(self, step) -> None:
         if isinstance(step, CreateJob):
             if step.name in self.jobs or step.name in self.taken:
-                raise Conflict(step.name)
+                raise ConflictError(step.name)
             self.created += 1
             body = step.body
             self.jobs[step.name] = CheckJob(
@@ -235,7 +235,7 @@ class World:
                 del self.jobs[step.name]
         elif isinstance(step, SetModel):
             if not self.exists or step.resource_version != str(self.deployment_version):
-                raise Conflict("deployment")
+                raise ConflictError("deployment")
             self.written.append(step.model)
             self.set_model(step.model, owned=True)
             self.applied = self.now
@@ -243,17 +243,19 @@ class World:
     def set_model(self, model: ServedModel, *, owned: bool) -> None:
         self.model, self.owned = model, owned
         self.deployment_version += 1
+        self.progressed = self.now
         if model not in self.revisions:
             self.revisions.append(model)
 
     def write(self, seen: Variant, status: Status) -> None:
         if seen.resource_version != str(self.version):
-            raise Conflict("status")
+            raise ConflictError("status")
         self.status = Status.model_validate(json.loads(json.dumps(status.to_json())))
         self.version += 1
 
-    def reconcile(self, *, steps: int | None = None, observed=None, variant=None, limits: Limits = Limits()) -> Plan:
+    def reconcile(self, *, steps: int | None = None, observed=None, variant=None, limits: Limits | None = None) -> Plan:
         """One pass. `steps` cuts it off after so many writes, the status being the last one."""
+        limits = limits or Limits()
         variant, observed = variant or self.variant(), observed or self.observe()
         made = plan(variant, observed, limits)
         for number, step in enumerate(made.steps):
@@ -283,6 +285,7 @@ class World:
         """Replace all pods by pods of the present template; those that do not come up leave the old ones running."""
         old = [pod for pod in self.pods if pod.model != self.model and pod.ready]
         fresh = [self.pod(number, ready=ready, restarts=restarts, waiting=waiting) for number in range(self.replicas)]
+        self.progressed = self.now if ready else self.progressed
         self.pods = fresh if ready else [*old, *fresh[:1]]
 
     def pod(self, number=0, *, ready=True, restarts=0, waiting="") -> Pod:
@@ -369,7 +372,8 @@ class World:
                 verdict = next((verdict for digest, verdict in verdicts.items() if digest in arguments), "Pass")
                 self.finish(verdict, job=job)
                 moved = True
-        if any(pod.model != self.model for pod in self.pods) and alive.get(self.model.digest, True):
+        settled = all(pod.model == self.model and pod.ready for pod in self.pods)
+        if not settled and alive.get(self.model.digest, True):
             self.roll()
             moved = True
         elif not alive.get(self.model.digest, True) and not any(pod.model == self.model for pod in self.pods):
@@ -388,7 +392,7 @@ __all__ = [
     "GOOD",
     "OTHER",
     "START",
-    "Conflict",
+    "ConflictError",
     "World",
     "parse",
     "result",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from assay_operator.builders.inputs import Inputs, environment_of, inputs_of
 from assay_operator.builders.pod_template import base_model
@@ -56,7 +57,7 @@ class Facts:
         known = self.base.digest or measured
         return self.asked.uri == self.base.uri and self.asked.digest in ("", known)
 
-    @property
+    @cached_property
     def good(self) -> LastGood | None:
         """The pack that passed and soaked; believed only while a revision of the target still carries it."""
         good = self.status.last_good
@@ -70,7 +71,7 @@ class Facts:
         """Whether this variant has taken note of what its target served at the beginning."""
         return self.status.last_good is not None or self.status.incumbent is not None
 
-    @property
+    @cached_property
     def asks_good(self) -> bool:
         """Whether the spec asks for the pack that passed last, under the very inputs under which it passed."""
         good = self.good
@@ -81,7 +82,7 @@ class Facts:
             and self.asked.digest in ("", good.digest)
         )
 
-    @property
+    @cached_property
     def standing(self) -> Pack | None:
         """What the target is told to serve and nobody has proved in the present environment, if that is so."""
         model, good = self.target.model, self.good

@@ -42,13 +42,16 @@ def progress(facts: Facts, approval: Approval, model: ServedModel, *, undoing: b
     if not is_trial(facts, approval, model):
         if target.rolled:
             return Progress("Complete", reasons.ROLLOUT_COMPLETE, f"all {target.updated} replicas serve {name}")
-        deadline = _start(facts) + timedelta(seconds=facts.spec.rollout.progress_deadline_seconds)
+        # What is proved is not on trial: it may take its time as long as Kubernetes sees progress.
+        limit = facts.spec.rollout.progress_deadline_seconds
+        moved = target.progressing.updated if target.progressing is not None else None
+        deadline = max(_start(facts), moved or _start(facts)) + timedelta(seconds=limit)
         message = f"{_count(facts, model)} serve {name}"
-        if undoing and facts.now >= deadline:
-            limit = facts.spec.rollout.progress_deadline_seconds
-            message += f" after {limit} s; nothing is scaled down. {_trouble(facts, model)}"
-            return Progress("Stuck", reasons.ROLLBACK_FAILED, message.strip())
-        return Progress("Moving", reasons.ROLLOUT_IN_PROGRESS, message, deadline if facts.now < deadline else None)
+        if facts.now < deadline:
+            return Progress("Moving", reasons.ROLLOUT_IN_PROGRESS, message, deadline)
+        reason = reasons.ROLLBACK_FAILED if undoing else reasons.PROGRESS_DEADLINE_EXCEEDED
+        message += f" after {limit} s without progress; nothing is scaled down. {_trouble(facts, model)}"
+        return Progress("Stuck", reason, message.strip())
     return _trial(facts, model, name)
 
 

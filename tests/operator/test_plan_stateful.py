@@ -1,0 +1,215 @@
+"""The plan against everything at once: edits, verdicts, crashes, stale views, wiped and forged status, foreign hands.
+
+The invariant: nothing is ever written to the workload but the base and packs that really passed. And from wherever it
+has got to, it comes to rest in Ready or Stalled once the world lets it.
+"""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from assay_operator.models.observed import ServedModel, Termination
+from assay_operator.models.status import LastCheck, LastGood, Pack, Status
+from support.world import BAD, BASE_URI, BUILTIN, DEAD, GOOD, OTHER, ConflictError, World, spec, template
+
+EVIL = "sha256:" + "e" * 64
+FORGED = "sha256:" + "f" * 64
+PACKS = [GOOD, OTHER, BAD, DEAD, BUILTIN, {"uri": BASE_URI}]
+VERDICTS = {BAD["digest"]: "Fail"}
+ALIVE = {DEAD["digest"]: False}
+
+
+class PlanMachine(RuleBasedStateMachine):
+    @initialize(pack=st.sampled_from(PACKS), incumbent=st.sampled_from(["", EVIL]))
+    def begin(self, pack, incumbent):
+        self.world = World(spec=spec(pack))
+        if incumbent:
+            self.world.set_model(ServedModel("https://packs.example/evil.tar", incumbent, "INT8", "x"), owned=False)
+            self.world.roll()
+        self.passed = set()
+        self.checked = 0
+        self.views = []
+
+    def reconcile(self, **how):
+        try:
+            self.world.reconcile(**how)
+        except ConflictError:
+            return
+
+    @rule()
+    def a_pass(self):
+        self.views.append((self.world.variant(), self.world.observe()))
+        self.reconcile()
+
+    @rule(steps=st.integers(0, 2))
+    def a_pass_that_is_cut_off(self, steps):
+        self.reconcile(steps=steps)
+
+    @precondition(lambda self: self.views)
+    @rule(data=st.data())
+    def a_pass_with_an_old_view(self, data):
+        variant, observed = data.draw(st.sampled_from(self.views[-5:]))
+        self.reconcile(variant=variant, observed=observed)
+
+    @precondition(lambda self: self.views)
+    @rule(data=st.data())
+    def a_pass_with_an_old_spec_and_a_new_view(self, data):
+        variant, _ = data.draw(st.sampled_from(self.views[-5:]))
+        self.reconcile(variant=variant)
+
+    @rule(pack=st.sampled_from(PACKS))
+    def another_model(self, pack):
+        self.world.edit(model=dict(pack))
+
+    @rule(token=st.sampled_from(["", "1", "2"]))
+    def another_retry_token(self, token):
+        self.world.edit(retryToken=token)
+
+    @rule(suspended=st.booleans())
+    def suspend(self, suspended):
+        self.world.edit(suspend=suspended)
+
+    @rule(yardstick=st.sampled_from([None, GOOD, BAD, OTHER]))
+    def another_yardstick(self, yardstick):
+        check = {"compareWith": {"uri": yardstick["uri"], "digest": yardstick["digest"]}} if yardstick else {}
+        self.world.edit(check=check)
+
+    @rule(verdict=st.sampled_from(["Pass", "Pass", "Inconclusive", "Error", "garbage", "killed", "vanished"]))
+    def a_check_ends(self, verdict):
+        for job in [job for job in self.world.jobs.values() if not job.finished]:
+            arguments = " ".join(job.template["spec"]["containers"][0]["args"])
+            if verdict == "garbage":
+                self.world.finish(job=job, message='{"verdict":"Pass"}')
+            elif verdict == "killed":
+                self.world.finish(job=job, message="", exit_code=137)
+            elif verdict == "vanished":
+                del self.world.jobs[job.name]
+            elif verdict == "Pass" and (f"--candidate-digest={BAD['digest']}" in arguments or EVIL in arguments):
+                self.world.finish("Fail", job=job)
+            else:
+                self.world.finish(verdict, job=job)
+
+    @rule()
+    def finished_jobs_are_cleaned_up(self):
+        self.world.jobs = {name: job for name, job in self.world.jobs.items() if not job.finished}
+
+    @rule()
+    def pods_come_up(self):
+        if ALIVE.get(self.world.model.digest, True):
+            self.world.roll()
+        else:
+            self.world.roll(ready=False, waiting="CrashLoopBackOff")
+
+    @rule()
+    def pods_do_not_fit(self):
+        told = '{"code":"DigestMismatch","message":"another file"}'
+        self.world.misfit = Termination(78, "Error", told, finished=self.world.now)
+        self.world.roll(ready=False)
+        self.world.misfit = None
+
+    @rule(seconds=st.sampled_from([1, 15, 40, 400]))
+    def time_goes_by(self, seconds):
+        self.world.pass_time(seconds)
+
+    @rule()
+    def somebody_edits_the_annotations(self):
+        self.world.set_model(ServedModel("https://packs.example/evil.tar", EVIL, "INT8", ""), owned=False)
+
+    @rule(tag=st.sampled_from(["0.1.0", "0.2.0"]))
+    def the_image_changes(self, tag):
+        self.world.template = template(image=f"localhost/assay-service:{tag}")
+        self.world.deployment_version += 1
+
+    @rule()
+    def status_is_wiped(self):
+        self.world.status = Status()
+        self.world.version += 1
+
+    @rule()
+    def status_is_forged(self):
+        status = self.world.status
+        forged = LastCheck(
+            verdict="Pass",
+            reason="CheckPassed",
+            job_name="x",
+            job_uid="x",
+            inputs_hash=status.target.inputs_hash,
+            model_digest=FORGED,
+            model_precision="INT8",
+        )
+        update = {
+            "last_good": LastGood(
+                uri="https://packs.example/forged.tar",
+                digest=FORGED,
+                precision="INT8",
+                inputs_hash=status.target.inputs_hash,
+            ),
+            "last_check": forged,
+            "incumbent": Pack(uri=BAD["uri"], digest=BAD["digest"], precision="INT8"),
+        }
+        self.world.status = status.model_copy(update=update)
+        self.world.version += 1
+
+    @rule()
+    def the_target_is_made_anew(self):
+        self.world.model, self.world.owned, self.world.applied = ServedModel(), True, None
+        self.world.revisions = [ServedModel()]
+        self.world.deployment_version += 1
+        self.world.roll()
+
+    @invariant()
+    def only_the_base_and_what_passed_is_written(self):
+        if not hasattr(self, "world"):
+            return
+        for job in self.world.jobs.values():
+            if job.complete and any('"verdict": "Pass"' in pod.ended.message for pod in job.pods if pod.ended):
+                arguments = dict(
+                    argument.split("=", 1)
+                    for argument in job.template["spec"]["containers"][0]["args"]
+                    if "=" in argument
+                )
+                self.passed.add(arguments["--candidate"])
+        for model in self.world.written[self.checked :]:
+            assert model.is_base or model.uri in self.passed, f"{model} was written and never passed"
+        self.checked = len(self.world.written)
+
+    @invariant()
+    def at_most_one_check_of_this_variant_is_unfinished_for_the_same_inputs(self):
+        if hasattr(self, "world"):
+            running = [job.inputs_hash for job in self.world.jobs.values() if not job.finished]
+            assert len(running) == len(set(running))
+
+    def teardown(self):
+        if not hasattr(self, "world"):
+            return
+        self.world.edit(suspend=False)
+        self.world.settle(passes=200, verdicts={**VERDICTS, EVIL: "Fail"}, alive=ALIVE)
+        self.only_the_base_and_what_passed_is_written()
+        assert self.world.ready() == "True Serving" or self.world.reason("Stalled").startswith("True"), (
+            self.world.ready()
+        )
+        assert self.world.reason("Reconciling").startswith("False")
+        before, written = self.world.version, len(self.world.written)
+        for _ in range(3):
+            self.world.pass_time(60)
+            self.world.reconcile()
+        assert (self.world.version, len(self.world.written)) == (before, written), "it is at rest and yet writes"
+
+
+TestPlan = PlanMachine.TestCase
+TestPlan.settings = settings(
+    max_examples=int(os.environ.get("PLAN_EXAMPLES", "25")),
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_every_pack_alone_comes_to_rest(pack):
+    world = World(spec=spec(pack))
+    world.settle(passes=100, verdicts=VERDICTS, alive=ALIVE)
+    assert world.ready() == "True Serving" or world.reason("Stalled").startswith("True")
