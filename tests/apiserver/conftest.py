@@ -1,4 +1,4 @@
-"""A real API server for the session, with the CRD and the chart's own Role; a namespace and an operator for each test."""
+"""A real API server for the session, with the CRD; for each test a namespace with the chart's own Role."""
 
 import os
 import signal

@@ -607,6 +607,15 @@ def test_fault_29_36_foreign_edit_of_the_annotations_is_put_back_and_told(swappe
     assert served(swapped.model) == served(GOOD_MODEL)
 
 
+def test_fault_29_foreign_edit_is_put_back_while_the_pack_asked_for_is_refused(swapped):
+    swapped.edit(model=dict(BAD))
+    swapped.settle(verdicts={BAD["digest"]: "Fail"})
+    swapped.set_model(ServedModel("https://packs.example/evil.tar", "sha256:" + "e" * 64, "INT8", ""), owned=False)
+    swapped.pass_time(60)
+    swapped.reconcile()
+    assert served(swapped.model) == served(GOOD_MODEL)
+
+
 def test_fault_30_target_deleted_and_made_anew_gets_the_passed_model_only_with_evidence(swapped):
     swapped.exists = False
     swapped.reconcile()

@@ -1,4 +1,4 @@
-"""The part of the Deployment and Job controllers and of the kubelet, played through the API of a server that has none."""
+"""The Deployment and Job controllers' part, and the kubelet's, played through the API of a server that has none."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -354,7 +354,7 @@ class World:
         return self.status.condition(kind).message
 
     def settle(self, passes=30, verdicts=None, alive=None) -> int:
-        """Reconcile, with checks, pods and clock doing what they would, until nothing is left to do. Returns the passes."""
+        """Reconcile, with checks, pods and clock doing what they would, until nothing is left to do."""
         for number in range(passes):
             made = self.reconcile()
             moved = self.live(verdicts or {}, alive or {})

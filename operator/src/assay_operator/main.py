@@ -51,7 +51,7 @@ class Operator:
         self.telemetry.last_resync.set(time.time())
 
     async def resync_for_ever(self) -> None:
-        """Resync at its interval. What fails is tried again at the next; /livez tells when that has gone on too long."""
+        """Resync at its interval. What fails is tried at the next; /livez tells when that goes on too long."""
         while True:
             await asyncio.sleep(self.settings.resync_seconds)
             try:
@@ -127,7 +127,7 @@ async def _until_stopped(operator: Operator, stop: asyncio.Event) -> None:
         stop.set()
         for task in tasks:
             task.cancel()
-        # kopf would wait five seconds for tasks that are not its own. There is nothing to lose: cancel, and cancel again.
+        # kopf would wait five seconds for tasks that are not its own, and there is nothing to lose.
         await asyncio.wait(tasks, timeout=STOP_S)
 
 

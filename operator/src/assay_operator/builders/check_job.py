@@ -128,9 +128,10 @@ def _arguments(spec: Spec, target: Target, model: Pack, inputs: Inputs) -> list[
         ("--inputs-hash", inputs),
     ]
     given = [*always, *((name, value) for name, value in optional if value not in (None, ""))]
-    # name=value: a value that begins with a dash stays a value. $$ keeps Kubernetes from expanding a URI's $(…).
+    # name=value: a value that begins with a dash stays a value.
+    # $$ is Kubernetes' way to write a dollar that expands nothing.
     return ["--json", *(f"{name}={_literal(name, value)}" for name, value in given)]
 
 
 def _literal(name: str, value: object) -> str:
-    return str(value) if name == "--job-uid" else str(value).replace("$(", "$$(")
+    return str(value) if name == "--job-uid" else str(value).replace("$", "$$")

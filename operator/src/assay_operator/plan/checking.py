@@ -59,7 +59,7 @@ def find(facts: Facts, pack: Pack) -> Finding:
         return Finding(state, rejection.reason, rejection.message, inputs, check=facts.status.last_check)
     if kept := _kept_pass(facts, inputs):
         return kept
-    running = next((job for job in own if not job.finished), None)
+    running = max((job for job in own if not job.finished), key=lambda job: job.attempt, default=None)
     if running is not None:
         return _running(facts, running, inputs)
     return _next(facts, pack, inputs, outcomes)

@@ -201,8 +201,14 @@ def _pausing(facts: Facts, model: ServedModel) -> bool:
 def _stale(facts: Facts, active: Finding | None) -> list[CheckJob]:
     """Running Jobs of this variant that check what nobody asks for any more."""
     wanted = {str(facts.inputs)} | ({str(active.inputs)} if active is not None else set())
-    own = [job for job in facts.observed.jobs if job.owner_uid == facts.variant.uid]
-    return [job for job in own if not job.finished and not job.deleting and job.inputs_hash not in wanted]
+    own = [job for job in facts.observed.jobs if job.owner_uid == facts.variant.uid and not job.finished]
+    newest = {job.inputs_hash: job.attempt for job in sorted(own, key=lambda job: job.attempt)}
+    # An operator with an outdated view may have made an earlier attempt once more.
+    return [
+        job
+        for job in own
+        if not job.deleting and (job.inputs_hash not in wanted or job.attempt < newest[job.inputs_hash])
+    ]
 
 
 def _again(facts: Facts, active: Finding | None, done: Progress | None, steps: tuple[Step, ...]) -> float | None:
