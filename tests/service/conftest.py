@@ -3,8 +3,12 @@
 import pytest
 
 from assay.building import photos
+from assay.building.ladder import CALIBRATION_IMAGES, spread
 from assay.building.models import build
+from assay.building.quantize import RECIPES, Quantiser
+from assay.measurement.compare import decoded
 from assay.packs.archive import Pack, read_pack
+from assay.packs.dataset import read_dataset
 from support.server import running
 
 BASE = "efficientnet-lite0-fp32"
@@ -29,6 +33,15 @@ def photo_sets(builtin_dir):
     for name in photos.SETS:
         photos.build(name, builtin_dir / f"{name}.tar")
     return builtin_dir
+
+
+@pytest.fixture(scope="session")
+def quantised(base_pack, photo_sets):
+    """The base model quantised by both integer recipes, calibrated as ``assay model quantize`` does by default."""
+    calibration = read_dataset(photo_sets / "photos-calibration.tar")
+    images = list(decoded(calibration.read(spread(calibration.manifest.images, CALIBRATION_IMAGES)), base_pack))
+    with Quantiser(base_pack.model, images) as quantiser:
+        return {name: quantiser.quantise(RECIPES[name]) for name in ("static", "static-reduce-range")}
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from assay.building.ladder import Goal, quantise, spread
-from assay.building.quantize import RECIPES, Quantiser, drop_requantisation
+from assay.building.ladder import Goal, quantise
+from assay.building.quantize import Quantiser, drop_requantisation
 from assay.check import agreement
 from assay.errors import BuildError, DatasetError
 from assay.inference.engine import Engine
-from assay.measurement.compare import decoded, measure, select
+from assay.measurement.compare import measure, select
 from assay.packs.archive import Pack, read_pack, write_pack
 from assay.packs.dataset import read_dataset
 from assay.platform.cpu import cpu_features
@@ -30,14 +30,6 @@ def calibration(photo_sets):
 @pytest.fixture(scope="module")
 def judging(photo_sets):
     return read_dataset(photo_sets / "photos.tar")
-
-
-@pytest.fixture(scope="module")
-def quantised(base_pack, calibration):
-    """Each static recipe's model, calibrated as ``assay model quantize`` does by default."""
-    images = list(decoded(calibration.read(spread(calibration.manifest.images, 100)), base_pack))
-    with Quantiser(base_pack.model, images) as quantiser:
-        yield {name: quantiser.quantise(RECIPES[name]) for name in ("static", "static-reduce-range")}
 
 
 def as_pack(base, model):
