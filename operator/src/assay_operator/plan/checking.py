@@ -14,6 +14,7 @@ from assay_operator.models.status import LastCheck, Pack
 from assay_operator.plan import reasons
 from assay_operator.plan.facts import Facts
 from assay_operator.plan.judgement import Outcome, judge, late_start, newest_pod, start_by
+from assay_operator.plan.wording import sentences
 
 FIRST_BACKOFF_S = 10  # a registry's or a noisy neighbour's hiccup
 LONGEST_BACKOFF_S = 300  # as long as Kubernetes waits at most before it starts a crashed container again
@@ -144,14 +145,14 @@ def _after(facts: Facts, pack: Pack, inputs: Inputs, attempt: int, last: LastChe
         return _due(facts, pack, inputs, 1)
     noted = facts.status.target if facts.status.target.inputs_hash == str(inputs) else None
     if attempt >= facts.spec.check.max_attempts:
-        message = f"{last.message}. That was attempt {attempt} of {facts.spec.check.max_attempts} (Job {last.job_name})"
+        told = f"That was attempt {attempt} of {facts.spec.check.max_attempts} (Job {last.job_name})"
+        message = sentences(last.message, told)
         return Finding("Exhausted", _reason(last), message, inputs, attempt, check=last)
     again = noted.next_attempt_time if noted and noted.attempt == attempt and noted.next_attempt_time else None
     again = again or (last.completed_at or facts.now) + backoff(inputs, attempt)
     if facts.now < again:
-        message = (
-            f"{last.message}. Attempt {attempt + 1} of {facts.spec.check.max_attempts} follows at {again:%H:%M:%S} UTC"
-        )
+        follows = f"Attempt {attempt + 1} of {facts.spec.check.max_attempts} follows at {again:%H:%M:%S} UTC"
+        message = sentences(last.message, follows)
         return Finding("Waiting", _reason(last), message, inputs, attempt, check=last, until=again)
     due = _due(facts, pack, inputs, attempt + 1)
     return Finding(due.state, due.reason, due.message, inputs, attempt, check=last, body=due.body, name=due.name)

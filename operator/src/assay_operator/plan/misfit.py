@@ -13,7 +13,7 @@ def misfit_code(ended: Termination) -> tuple[str, str]:
     try:
         told = json.loads(ended.message)
     except ValueError:
-        return "", words or ended.reason
+        return "", words or (ended.reason if ended.reason not in ("Error", "Completed") else "")
     if not isinstance(told, dict):
         return "", words
     code, message = told.get("code"), told.get("message")

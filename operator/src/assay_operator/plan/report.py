@@ -23,6 +23,7 @@ from assay_operator.plan.events import events_of
 from assay_operator.plan.facts import Facts, same_pack
 from assay_operator.plan.rollout import Progress, live
 from assay_operator.plan.steps import Plan, Step
+from assay_operator.plan.wording import sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def _rolled_out(
             return "Unknown", reasons.ROLLOUT_IN_PROGRESS, f"the target is told to serve {name}"
         return "False", reasons.ROLLOUT_IN_PROGRESS, f"the target is being told to serve {name}"
     if undoing and done.state == "Complete":
-        return "False", reasons.ROLLED_BACK, f"{approval.message} Rolled back: {done.message}"
+        return "False", reasons.ROLLED_BACK, sentences(approval.message, f"rolled back: {done.message}")
     if done.state == "Complete":
         return "True", done.reason, done.message
     return "False", done.reason, done.message
@@ -206,31 +207,33 @@ def _ready(
     if done is not None and done.state == "Stuck":
         return "False", done.reason, done.message
     if done is not None and done.state == "Failed":
-        return "False", done.reason, f"{done.message} It is being rolled back. {on}"
+        return "False", done.reason, sentences(done.message, "It is being rolled back", on)
     if facts.spec.suspend:
         return (
             "False",
             reasons.SUSPENDED,
-            f"spec.suspend is set: nothing is written to the workload. {on}. Unset it to go on",
+            sentences("spec.suspend is set: nothing is written to the workload", on, "Unset it to go on"),
         )
     if approval.refused:
         if undoing and done is not None and done.state == "Complete":
             return (
                 "False",
                 reasons.ROLLED_BACK,
-                f"{approval.reason}: {approval.message} {on}. Change spec.model, or spec.retryToken to try again",
+                sentences(
+                    f"{approval.reason}: {approval.message}", on, "Change spec.model, or spec.retryToken to try again"
+                ),
             )
-        return "False", approval.reason, f"{approval.message}. {on}. {_next_step(approval)}"
+        return "False", approval.reason, sentences(approval.message, on, _next_step(approval))
     if approval.wanted is None:
-        return "False", approval.reason, f"{approval.message}. {on}"
+        return "False", approval.reason, sentences(approval.message, on)
     if done is None or done.state != "Complete":
         reason, message = told[ROLLED_OUT][1:]
-        return "False", reason, f"{message}. {on}"
+        return "False", reason, sentences(message, on)
     if approval.bypassed:
-        return "False", approval.reason, f"{approval.message}. {on}. Remove the annotation to have it checked"
+        return "False", approval.reason, sentences(approval.message, on, "Remove the annotation to have it checked")
     if told[AVAILABLE][0] != "True":
         return "False", told[AVAILABLE][1], told[AVAILABLE][2]
-    return "True", reasons.SERVING, f"{on}. {approval.message}"
+    return "True", reasons.SERVING, sentences(on, approval.message)
 
 
 def _next_step(approval: Approval) -> str:
@@ -267,13 +270,9 @@ def _with_conditions(status: Status, told: Telling, now: datetime, generation: i
             type=kind,
             status=state,
             reason=reason,
-            message=_one_sentence(message),
+            message=sentences(message),
             last_transition_time=since,
             observed_generation=generation,
         )
     order = (READY, AVAILABLE, CHECK_PASSED, ROLLED_OUT, RECONCILING, STALLED)
     return status.model_copy(update={"conditions": tuple(kept[kind] for kind in order if kind in kept)})
-
-
-def _one_sentence(message: str) -> str:
-    return " ".join(message.replace("..", ".").split())

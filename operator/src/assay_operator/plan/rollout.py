@@ -11,6 +11,7 @@ from assay_operator.plan import reasons
 from assay_operator.plan.approval import Approval
 from assay_operator.plan.facts import Facts, same_pack
 from assay_operator.plan.misfit import misfit_code
+from assay_operator.plan.wording import sentences
 
 CRASHES_TOLERATED = 2  # a pod may lose a race at its start once or twice; a third end is a loop
 FLAPPING_ALLOWED_S = 60  # beyond deadline and soak: time for pods that were ready late to soak
@@ -50,8 +51,8 @@ def progress(facts: Facts, approval: Approval, model: ServedModel, *, undoing: b
         if facts.now < deadline:
             return Progress("Moving", reasons.ROLLOUT_IN_PROGRESS, message, deadline)
         reason = reasons.ROLLBACK_FAILED if undoing else reasons.PROGRESS_DEADLINE_EXCEEDED
-        message += f" after {limit} s without progress; nothing is scaled down. {_trouble(facts, model)}"
-        return Progress("Stuck", reason, message.strip())
+        message += f" after {limit} s without progress; nothing is scaled down"
+        return Progress("Stuck", reason, sentences(message, _trouble(facts, model)))
     return _trial(facts, model, name)
 
 
@@ -83,20 +84,22 @@ def _trial(facts: Facts, model: ServedModel, name: str) -> Progress:
             message = f"all {target.replicas} replicas serve {name}; they must hold for {rollout.soak_seconds} s"
             return Progress("Soaking", reasons.SOAKING, message, soaked)
         return Progress(
-            "Failed", reasons.SOAK_FAILED, f"the pods of {name} do not stay ready. {_trouble(facts, model)}"
+            "Failed", reasons.SOAK_FAILED, sentences(f"the pods of {name} do not stay ready", _trouble(facts, model))
         )
     previous = facts.status.condition(ROLLED_OUT)
     if previous is not None and previous.reason == reasons.SOAKING and any(pod.restarts for pod in pods):
         return Progress(
-            "Failed", reasons.SOAK_FAILED, f"a pod of {name} was ready and then ended. {_trouble(facts, model)}"
+            "Failed",
+            reasons.SOAK_FAILED,
+            sentences(f"a pod of {name} was ready and then ended", _trouble(facts, model)),
         )
     gave_up = (
         target.progressing is not None and not target.progressing.status and _since(target.progressing.updated, start)
     )
     if now >= deadline or gave_up:
         limit = rollout.progress_deadline_seconds
-        message = f"{_count(facts, model)} serve {name} after {limit} s. {_trouble(facts, model)}"
-        return Progress("Failed", reasons.PROGRESS_DEADLINE_EXCEEDED, message.strip())
+        message = sentences(f"{_count(facts, model)} serve {name} after {limit} s", _trouble(facts, model))
+        return Progress("Failed", reasons.PROGRESS_DEADLINE_EXCEEDED, message)
     return Progress("Moving", reasons.ROLLOUT_IN_PROGRESS, f"{_count(facts, model)} serve {name}", deadline)
 
 
@@ -109,7 +112,7 @@ def _early_failure(facts: Facts, model: ServedModel, start: datetime) -> Progres
             # A pack that cannot be fetched may be there a moment later: that one has until the deadline.
             return Progress("Failed", code, f"pod {pod.name} ended with exit code {MISFIT_EXIT_CODE}: {said}")
         if pod.restarts > CRASHES_TOLERATED and not pod.ready:
-            return Progress("Failed", reasons.SOAK_FAILED, f"the pods do not stay up. {_trouble(facts, model)}")
+            return Progress("Failed", reasons.SOAK_FAILED, sentences("the pods do not stay up", _trouble(facts, model)))
     blocked = facts.target.replica_failure
     if blocked is not None and blocked.status and _since(blocked.updated or blocked.since, start):
         return Progress(
