@@ -751,6 +751,40 @@ def test_changed_environment_leaves_it_serving_unverified_until_a_check(swapped,
     assert swapped.written == [GOOD_MODEL]
 
 
+def test_fault_47_image_built_anew_under_the_same_name_is_checked_again(swapped):
+    swapped.image_id = "sha256:rebuilt"
+    swapped.pods[0] = swapped.pod(0)
+    swapped.reconcile()
+    assert swapped.reason("Available") == "True MinimumReplicasAvailable"  # while the pods differ nothing is known yet
+    swapped.roll()
+    swapped.reconcile()
+    assert swapped.reason("Available") == "False Unverified"
+    assert (swapped.created, swapped.model) == (2, GOOD_MODEL)
+    swapped.settle()
+    assert swapped.ready() == "True Serving"
+    assert swapped.written == [GOOD_MODEL]
+
+
+def test_fault_47_image_built_anew_gives_a_pack_that_was_rolled_back_another_chance():
+    world = World(spec=spec(DEAD))
+    world.settle(passes=80, alive={DEAD["digest"]: False})
+    assert world.ready() == "False RolledBack"
+    world.image_id = "sha256:rebuilt"
+    world.roll()
+    world.settle()
+    assert world.ready() == "True Serving"
+
+
+def test_check_waits_until_a_pod_tells_what_the_image_is_but_not_for_ever():
+    world = World()
+    world.roll(ready=False)
+    world.reconcile()
+    assert (world.created, world.reason("CheckPassed")) == (0, "Unknown CheckQueued")
+    world.pass_time(301)
+    world.reconcile()
+    assert world.created == 1
+
+
 def test_changed_environment_in_which_the_pack_fails_goes_to_base(swapped):
     swapped.template = template(image="localhost/assay-service:0.2.0")
     swapped.deployment_version += 1

@@ -124,6 +124,10 @@ class PlanMachine(RuleBasedStateMachine):
         self.world.template = template(image=f"localhost/assay-service:{tag}")
         self.world.deployment_version += 1
 
+    @rule(digest=st.sampled_from(["sha256:image", "sha256:rebuilt"]))
+    def the_image_is_built_anew(self, digest):
+        self.world.image_id = digest
+
     @rule()
     def status_is_wiped(self):
         self.world.status = Status()

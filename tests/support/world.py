@@ -150,6 +150,7 @@ class World:
     events: list = field(default_factory=list)
     skip_check: str = ""
     uid: str = "uid-1"
+    image_id: str = "sha256:image"
     misfit: Termination | None = None
 
     def __post_init__(self):
@@ -299,7 +300,8 @@ class World:
             ready=ready,
             ready_since=self.now if ready else None,
             restarts=restarts,
-            image_id="sha256:image",
+            image=self.template["spec"]["containers"][0]["image"],
+            image_id=self.image_id,
             ended=ended,
             waiting_reason=waiting,
             started=self.now if ready else None,

@@ -70,8 +70,11 @@ def measured(template: Json) -> dict[str, Any]:
     }
 
 
-def inputs_of(spec: Spec, model: Pack, target_template: Json) -> Inputs:
-    """The hash for a check of `model` under `spec` on this target. RenderError as `check_template`."""
+def inputs_of(spec: Spec, model: Pack, target_template: Json, image_id: str = "") -> Inputs:
+    """The hash for a check of `model` under `spec` on this target. RenderError as `check_template`.
+
+    image_id: what the target's pods really run, since an image may be built anew under the same name.
+    """
     base = base_model(target_template, spec.container)
     criteria = spec.check.model_dump(mode="json", exclude=NOT_JUDGED)
     yardstick = spec.check.compare_with
@@ -83,5 +86,5 @@ def inputs_of(spec: Spec, model: Pack, target_template: Json) -> Inputs:
         "retryToken": spec.retry_token,
     }
     template = check_template(target_template, spec.container, "", [], str(spec.check.cpu_request))
-    where = {"base": base.model_dump(include={"uri", "digest"}), **measured(template)}
+    where = {"base": base.model_dump(include={"uri", "digest"}), "imageID": image_id, **measured(template)}
     return Inputs(request=digest_of(asked), environment=digest_of(where))

@@ -128,6 +128,7 @@ def pod(raw: Json, container: str) -> Pod:
         deleting="deletionTimestamp" in meta,
         ready_since=moment(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
         restarts=own.get("restartCount", 0),
+        image=next((str(entry.get("image", "")) for entry in _containers(raw) if entry.get("name") == container), ""),
         image_id=own.get("imageID", ""),
         ended=_termination(state.get("terminated") or last.get("terminated")),
         waiting_reason=waiting.get("reason", ""),
@@ -135,6 +136,10 @@ def pod(raw: Json, container: str) -> Pod:
         unschedulable=scheduled.get("message", "") if scheduled.get("status") == "False" else "",
         started=moment((state.get("running") or {}).get("startedAt")),
     )
+
+
+def _containers(raw: Json) -> list[Json]:
+    return list(raw.get("spec", {}).get("containers", []))
 
 
 def _init_waiting(status: Json) -> Json:

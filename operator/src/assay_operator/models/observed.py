@@ -124,6 +124,8 @@ class Pod:
     deleting: bool = False
     ready_since: datetime | None = None
     restarts: int = 0
+    image: str = ""
+    """As its spec names it; `image_id` is what was really started."""
     image_id: str = ""
     ended: Termination | None = None
     """Of the present or else the previous run."""

@@ -55,8 +55,16 @@ class LastGood(Pack):
 
 
 class TargetStatus(Part):
-    """How far the check of the present inputs has come. An attempt is noted once its Job exists."""
+    """How far the check of the present inputs has come. An attempt is noted once its Job exists.
 
+    image and image_id: what the target's pods were last seen to run, for times at which they do not agree.
+    """
+
+    # Kubernetes writes ID in capitals.
+    model_config = ConfigDict(alias_generator=lambda name: to_camel(name).replace("Id", "ID"))
+
+    image: str = ""
+    image_id: str = ""
     inputs_hash: str = ""
     attempt: int = 0
     next_attempt_time: Time | None = None

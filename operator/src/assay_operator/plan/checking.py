@@ -180,12 +180,24 @@ def _due(facts: Facts, pack: Pack, inputs: Inputs, attempt: int) -> Finding:
     name = job_name(facts.variant, inputs, attempt)
     if facts.observed.name_taken:
         return _conflict(inputs, name, "is not this ModelVariant's")
+    if not facts.image_id and _coming_up(facts):
+        message = "no ready pod of the target tells yet what its image is; the check begins when one does"
+        return Finding("Queued", reasons.CHECK_QUEUED, message, inputs)
     if facts.observed.running_checks >= facts.limits.running_checks:
         message = f"{facts.observed.running_checks} other checks are running in this namespace; this one waits its turn"
         return Finding("Queued", reasons.CHECK_QUEUED, message, inputs)
     body = check_job(facts.variant, facts.spec, facts.target, pack, inputs, attempt)
     message = f"attempt {attempt} of {facts.spec.check.max_attempts}: Job {name} is being created"
     return Finding("Due", reasons.CHECK_RUNNING, message, inputs, body=body, name=name)
+
+
+def _coming_up(facts: Facts) -> bool:
+    """Whether the target is being rolled out by somebody, and Kubernetes still sees progress."""
+    target = facts.target
+    if target.replicas == 0 or target.rolled:
+        return False
+    moved = target.progressing.updated if target.progressing is not None else None
+    return moved is None or facts.now < moved + timedelta(seconds=facts.spec.rollout.progress_deadline_seconds)
 
 
 def backoff(inputs: Inputs, attempt: int) -> timedelta:

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import cached_property
 
 from assay_operator.builders.inputs import Inputs, environment_of, inputs_of
-from assay_operator.builders.pod_template import base_model
+from assay_operator.builders.pod_template import base_model, serving_container
 from assay_operator.models.observed import Observed, ServedModel, Target, Variant
 from assay_operator.models.spec import Spec
 from assay_operator.models.status import LastGood, Pack, Status
@@ -33,6 +33,8 @@ class Facts:
     limits: Limits
     base: Pack
     inputs: Inputs
+    image: str
+    image_id: str
 
     @property
     def now(self) -> datetime:
@@ -101,7 +103,7 @@ class Facts:
 
     def inputs_for(self, pack: Pack) -> Inputs:
         """The inputs of a check of this pack."""
-        return self.inputs if self.asks_for(pack) else inputs_of(self.spec, pack, self.target.template)
+        return self.inputs if self.asks_for(pack) else inputs_of(self.spec, pack, self.target.template, self.image_id)
 
     def served(self, pack: Pack) -> ServedModel:
         """The annotations that make the target serve this pack."""
@@ -112,5 +114,14 @@ def facts_of(variant: Variant, spec: Spec, observed: Observed, target: Target, l
     """The facts. RenderError where the target's template does not name a base or has no such container."""
     base = base_model(target.template, spec.container)
     asked = Pack(uri=spec.model.uri, digest=spec.model.digest or "", precision=spec.model.precision or "")
-    inputs = inputs_of(spec, asked, target.template)
-    return Facts(variant, spec, observed, target, limits, base, inputs)
+    image = str(serving_container(target.template, spec.container).get("image", ""))
+    image_id = _image_id(variant, observed, image)
+    inputs = inputs_of(spec, asked, target.template, image_id)
+    return Facts(variant, spec, observed, target, limits, base, inputs, image, image_id)
+
+
+def _image_id(variant: Variant, observed: Observed, image: str) -> str:
+    """What the ready pods of this image run; where they disagree, or there are none, what they were last seen to."""
+    seen = {pod.image_id for pod in observed.pods if pod.ready and not pod.deleting and pod.image == image}
+    known = variant.status.target
+    return seen.pop() if len(seen) == 1 else known.image_id if known.image == image else ""

@@ -87,25 +87,27 @@ def _noted(facts: Facts, approval: Approval, active: Finding | None) -> Status:
     update["base"] = Pack(uri=facts.base.uri, digest=facts.base.digest or known)
     if active is not None and active.check is not None and active.check != status.last_check:
         update["last_check"] = active.check
-    if active is not None and active.state not in ("Blocked", "Refused", "Exhausted"):
+    update["target"] = _progress_of_check(facts, active)
+    if not facts.adopted and facts.target.model.is_base:
+        update["last_good"] = LastGood(uri=facts.base.uri, digest=facts.base.digest)
+    return status.model_copy(update=update)
+
+
+def _progress_of_check(facts: Facts, active: Finding | None) -> TargetStatus:
+    known = facts.status.target
+    noted: dict[str, object] = {"image": facts.image, "image_id": facts.image_id}
+    if active is None:
+        same = known.inputs_hash == str(facts.inputs)
+        noted |= {"inputs_hash": str(facts.inputs), "attempt": known.attempt if same else 0, "next_attempt_time": None}
+    elif active.state not in ("Blocked", "Refused", "Exhausted"):
         again = None
         if active.state == "Waiting":
             again = active.until
         elif active.state == "Late" and active.check is not None:
             again = (active.check.completed_at or facts.now) + backoff(active.inputs, active.attempt)
-        update["target"] = TargetStatus(
-            inputs_hash=str(active.inputs),
-            attempt=active.attempt,
-            next_attempt_time=again and again.replace(microsecond=0),
-        )
-    elif active is None:
-        update["target"] = TargetStatus(
-            inputs_hash=str(facts.inputs),
-            attempt=status.target.attempt if status.target.inputs_hash == str(facts.inputs) else 0,
-        )
-    if not facts.adopted and facts.target.model.is_base:
-        update["last_good"] = LastGood(uri=facts.base.uri, digest=facts.base.digest)
-    return status.model_copy(update=update)
+        again = again and again.replace(microsecond=0)
+        noted |= {"inputs_hash": str(active.inputs), "attempt": active.attempt, "next_attempt_time": again}
+    return known.model_copy(update=noted)
 
 
 def _recorded(facts: Facts, approval: Approval, active: Finding | None, status: Status) -> Status | None:
@@ -187,8 +189,8 @@ def _steps(
     elif not moving and active is not None and active.state == "Due" and active.body is not None:
         steps.append(CreateJob(active.name, active.body))
         attempt = int(active.body["metadata"]["annotations"]["assay.dev/attempt"])
-        noted = TargetStatus(inputs_hash=str(active.inputs), attempt=attempt)
-        status = status.model_copy(update={"target": noted})
+        noted = {"inputs_hash": str(active.inputs), "attempt": attempt, "next_attempt_time": None}
+        status = status.model_copy(update={"target": status.target.model_copy(update=noted)})
     return tuple(steps), status
 
 
