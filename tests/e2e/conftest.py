@@ -30,6 +30,8 @@ def cluster(root) -> Cluster:
 @pytest.fixture(scope="session")
 def variants(cluster, root) -> Variants:
     assert cluster.exists("deployment", "assay"), "the release is not installed: run `make up` first"
+    # A refusal stands until something changes, so what an earlier run was refused would be refused again unseen.
+    cluster.kubectl("delete", "modelvariant", "assay", "--ignore-not-found", "--wait")
     return Variants(cluster, root / "k8s" / "samples")
 
 
