@@ -112,3 +112,16 @@ def test_wrong_usage_never_looks_like_a_verdict(check, argv):
 
 def test_a_result_that_cannot_be_written_is_an_error(check):
     assert check("--candidate", "a.tar", *USUAL, "--result-file", "/no/such/folder/log").returncode == 3
+
+
+def test_an_argument_that_is_no_unicode_is_an_error_with_a_result(check, tmp_path):
+    done = check("--candidate", "caf\udce9.tar", *USUAL, "--result-file", "log")
+    assert done.returncode == 3
+    assert CheckResult.model_validate_json((tmp_path / "log").read_bytes()).reason == "PackUnavailable"
+
+
+def test_a_crash_is_an_error_and_never_exits_like_a_verdict(check):
+    # No result fits with a nonce of kilobytes: rendering it fails, after the measurement.
+    done = check("--candidate", "a.tar", *USUAL, "--json", "--inputs-hash", "x" * 5000)
+    assert done.returncode == 3
+    assert "does not fit" in done.stderr

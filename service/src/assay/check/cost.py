@@ -12,7 +12,7 @@ MIN_BLOCKS: Final = 20
 
 @dataclass(frozen=True)
 class Block:
-    """Four timings of one image, in the order candidate, yardstick, yardstick, candidate; seconds of CPU time.
+    """Four timings of one image, one pack twice between two of the other; seconds of CPU time.
 
     Whatever drifts in a straight line over a block (clock, temperature, a neighbour waking) hits both packs equally.
     """

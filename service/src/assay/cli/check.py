@@ -1,5 +1,6 @@
 """``assay check``: measures a candidate pack against a yardstick and exits with the verdict."""
 
+import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from assay.settings import load_settings
 
 EXITS = {"Pass": 0, "Fail": 1, "Inconclusive": 2, "Error": EXIT_CHECK_ERROR}
 """Exit code of each verdict; with ``--result-file``, 0 for all but Error: the verdict is in the file."""
+
+_INTERRUPTED = 130
+"""Exit code of a command that was interrupted (128 and the number of SIGINT), as shells have it."""
 
 _COST_HELP = (
     f"most the candidate may cost, of 1000; default {COST_RATIO_INT8} for INT8 against FP32, else {COST_RATIO_OTHER}"
@@ -56,20 +60,36 @@ def check(ctx: click.Context, /, *, as_json: bool, result_file: Path | None, **o
       assay check --candidate builtin:efficientnet-lite0-int8 --compare-with builtin:efficientnet-lite0-fp32
       assay check --candidate int8.tar --compare-with fp32.tar --dataset my-photos.tar --json
     """
-    console = Console(stderr=True)
-    result = _run(options, console)
+    try:
+        code = _check(options, as_json, result_file)
+    except AssayError:
+        raise
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    except Exception:
+        # Python would exit with 1, and 1 is a verdict.
+        traceback.print_exc()
+        code = EXIT_CHECK_ERROR
+    ctx.exit(code)
+
+
+def _check(options: dict[str, Any], as_json: bool, result_file: Path | None) -> int:
+    """Run the check, show its result, and return the exit code."""
+    result = _run(options, Console(stderr=True))
     if as_json:
         click.echo(render(result), nl=False)
     else:
         Console().print(verdict_table(result))
     if result_file is None:
-        ctx.exit(EXITS[result.verdict])
+        return EXITS[result.verdict]
     _write(result_file, result)
-    ctx.exit(EXITS["Error"] if result.verdict == "Error" else 0)
+    return EXITS["Error"] if result.verdict == "Error" else 0
 
 
 def _run(options: dict[str, Any], console: Console) -> CheckResult:
     """Turn options into a request and run it; an option or setting out of range is an Error like any other."""
+    # An argument need not be Unicode; a result must be.
+    options = {name: _unicode(value) for name, value in options.items()}
     request = CheckRequest(
         candidate=Reference(options["candidate"], options["candidate_digest"] or None, options["candidate_precision"]),
         yardstick=Reference(options["compare_with"] or "", options["compare_with_digest"] or None),
@@ -86,6 +106,10 @@ def _run(options: dict[str, Any], console: Console) -> CheckResult:
         return failed(request, error)
     with steps(console) as begin:
         return run_check(request, begin)
+
+
+def _unicode(value: object) -> Any:  # noqa: ANN401 - click's options
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def _with_settings(request: CheckRequest, options: dict[str, Any]) -> CheckRequest:
