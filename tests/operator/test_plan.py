@@ -775,6 +775,20 @@ def test_fault_47_image_built_anew_gives_a_pack_that_was_rolled_back_another_cha
     assert world.ready() == "True Serving"
 
 
+def test_refusal_is_told_even_when_the_base_does_not_come_up():
+    world = World(spec=spec(BAD))
+    world.roll(ready=False, waiting="ImagePullBackOff")
+    world.pass_time(301)
+    world.reconcile()
+    assert world.ready() == "False CheckRunning"
+    world.finish("Fail")
+    for _ in range(4):
+        world.reconcile()
+    assert world.ready() == "False AccuracyBelowThreshold"
+    assert world.reason("Stalled") == "True AccuracyBelowThreshold"
+    assert world.reason("RolledOut") == "False ProgressDeadlineExceeded"
+
+
 def test_check_waits_until_a_pod_tells_what_the_image_is_but_not_for_ever():
     world = World()
     world.roll(ready=False)

@@ -133,8 +133,8 @@ def _conditions(
     told[ROLLED_OUT] = _rolled_out(facts, approval, done, undoing=undoing, moved=moved)
     told[READY] = _ready(facts, approval, done, serving, told, undoing=undoing)
     checking = background is not None and background.state not in ("Refused", "Exhausted", "Blocked")
-    stuck = done is not None and done.state == "Stuck"
-    settled = done is not None and done.state in ("Complete", "Idle")
+    stuck = _stuck(approval, done, undoing=undoing)
+    settled = done is not None and done.state in ("Complete", "Idle", "Stuck")
     stalled = stuck or (approval.refused and settled and not checking)
     working = (
         not stalled and not (settled and told[READY][0] == "True") and not (settled and approval.wanted is not None)
@@ -147,6 +147,11 @@ def _conditions(
     told[RECONCILING] = ("True" if working else "False", reason, message)
     told[STALLED] = ("True" if stalled else "False", reason, message)
     return told
+
+
+def _stuck(approval: Approval, done: Progress | None, *, undoing: bool) -> bool:
+    """Whether the rollout holds everything up. While a check is under way, or has refused, that comes first."""
+    return done is not None and done.state == "Stuck" and (approval.wanted is not None or undoing)
 
 
 def _serves_on(serving: Serving | None) -> str:
@@ -204,7 +209,7 @@ def _ready(
     facts: Facts, approval: Approval, done: Progress | None, serving: Serving | None, told: Telling, *, undoing: bool
 ) -> tuple[State, str, str]:
     on = _serves_on(serving)
-    if done is not None and done.state == "Stuck":
+    if done is not None and _stuck(approval, done, undoing=undoing):
         return "False", done.reason, done.message
     if done is not None and done.state == "Failed":
         return "False", done.reason, sentences(done.message, "It is being rolled back", on)
