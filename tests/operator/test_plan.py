@@ -782,8 +782,9 @@ def test_refusal_is_told_even_when_the_base_does_not_come_up():
     world.reconcile()
     assert world.ready() == "False CheckRunning"
     world.finish("Fail")
-    for _ in range(4):
-        world.reconcile()
+    world.reconcile()
+    world.pass_time(301)
+    world.reconcile()
     assert world.ready() == "False AccuracyBelowThreshold"
     assert world.reason("Stalled") == "True AccuracyBelowThreshold"
     assert world.reason("RolledOut") == "False ProgressDeadlineExceeded"
