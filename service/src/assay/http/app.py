@@ -4,9 +4,10 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from assay import __version__
-from assay.http import problems
+from assay.http import problems, reference
 from assay.http.envelope import Envelope
-from assay.http.routes import classify, health, model
+from assay.http.inference.messages import InferenceRequest, InferenceResponse
+from assay.http.routes import classify, health, inference, model
 from assay.serving.process import Process
 
 
@@ -18,6 +19,7 @@ def create_app(process: Process) -> ASGIApp:
     """
     app = FastAPI(title="Assay", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     problems.install(app)
-    for routes in (classify, health, model):
+    reference.install(app, InferenceRequest, InferenceResponse)
+    for routes in (classify, inference, model, health):
         app.include_router(routes.router(process))
     return Envelope(app, process)

@@ -14,13 +14,18 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.http.limits import discard_rest
-from assay.http.problems import internal, of_request_error
+from assay.http.problems import INFERENCE_ROOT, internal, of_request_error
 from assay.serving.errors import RequestError
 from assay.serving.process import Process
 from assay.serving.request import Answer
 
 CLASSIFY = "/v1/classify"
-"""The route whose requests are counted, admitted and drained; the others only tell about the process."""
+
+
+def classifies(path: str) -> bool:
+    """Whether a path's requests are counted, admitted and drained; all others only tell about the process."""
+    return path == CLASSIFY or (path.endswith("/infer") and path.startswith(f"{INFERENCE_ROOT}/models/"))
+
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 """A client's request id is kept when it is of this form; it goes into headers and logs."""
@@ -77,7 +82,7 @@ class Envelope:
             return
         record = Record(_request_id(scope), time.perf_counter())
         scope["assay"] = record
-        if scope["path"] == CLASSIFY:
+        if classifies(scope["path"]):
             await self._counted(scope, receive, send, record)
         else:
             await self._app(scope, receive, self._dressed(record, receive, send))
@@ -114,7 +119,7 @@ class Envelope:
             lifecycle.enter()
         except RequestError as error:
             self._process.telemetry.count_rejected(error.code)
-            await of_request_error(error)(scope, receive, dressed)
+            await of_request_error(error, scope["path"])(scope, receive, dressed)
             self._count(record)
             return
         if not self._concurrent:
@@ -128,7 +133,7 @@ class Envelope:
             # The framework has answered with a problem already where it could; here it only must not end the connection
             # with a trace in another format.
             if not record.status:
-                await internal(error, record.request_id)(scope, receive, dressed)
+                await internal(error, record.request_id, scope["path"])(scope, receive, dressed)
         finally:
             self._concurrent -= 1
             lifecycle.leave()

@@ -1,7 +1,8 @@
 """Every refusal in one shape: RFC 9457 ``application/problem+json`` with a stable ``code``.
 
 A message of `AssayError` with a status is written for the sender. Everything else is this program's fault: it is logged
-here and answered with a fixed text, so that nothing internal leaks.
+here and answered with a fixed text, so that nothing internal leaks. Below ``/v2`` a problem has the member ``error``
+as well, the one that clients of the Open Inference Protocol read.
 """
 
 import json
@@ -15,14 +16,27 @@ from starlette.responses import Response
 
 from assay.serving.errors import InvalidParameterError, RequestError
 from assay.vision.errors import ImageError
+from assay.vision.header import MEDIA_TYPES
 
 MEDIA_TYPE = "application/problem+json"
+
+INFERENCE_ROOT = "/v2"
+"""Where the paths of the Open Inference Protocol begin."""
+
+_HINTS = {
+    "UnsupportedMediaType": {"Accept": ", ".join(MEDIA_TYPES.values())},
+    "ContentEncodingUnsupported": {"Accept-Encoding": "identity"},
+}
+"""Headers that say what would have been taken (RFC 9110, section 15.5.16)."""
 
 _log = structlog.get_logger()
 
 
-def problem_body(status: int, code: str, detail: str) -> bytes:
-    """A problem document. ``type`` names the code as a URN: there is no page to link to that would work offline."""
+def problem_body(status: int, code: str, detail: str, path: str = "") -> bytes:
+    """A problem document. ``type`` names the code as a URN: there is no page to link to that would work offline.
+
+    ``path``: that of the request, which decides about the member ``error``.
+    """
     body = {
         "type": f"urn:assay:problem:{code}",
         "title": HTTPStatus(status).phrase,
@@ -30,17 +44,23 @@ def problem_body(status: int, code: str, detail: str) -> bytes:
         "code": code,
         "detail": detail,
     }
+    if path == INFERENCE_ROOT or path.startswith(f"{INFERENCE_ROOT}/"):
+        body["error"] = detail
     return json.dumps(body).encode()
 
 
-def problem(status: int, code: str, detail: str, *, retry_after_s: int | None = None, closes: bool = False) -> Response:
-    """A response with a problem document."""
-    headers = {}
+def problem(
+    status: int, code: str, detail: str, path: str = "", *, retry_after_s: int | None = None, closes: bool = False
+) -> Response:
+    """A response with a problem document, to a request for ``path``."""
+    headers = dict(_HINTS.get(code, {}))
     if retry_after_s is not None:
         headers["Retry-After"] = str(retry_after_s)
     if closes:
         headers["Connection"] = "close"
-    return Response(problem_body(status, code, detail), status_code=status, headers=headers, media_type=MEDIA_TYPE)
+    return Response(
+        problem_body(status, code, detail, path), status_code=status, headers=headers, media_type=MEDIA_TYPE
+    )
 
 
 def _tell(request: Request, code: str) -> None:
@@ -49,29 +69,29 @@ def _tell(request: Request, code: str) -> None:
         record.reason = code
 
 
-def of_request_error(error: RequestError) -> Response:
-    """The problem of a request that was refused or dropped."""
+def of_request_error(error: RequestError, path: str) -> Response:
+    """The problem of a request for ``path`` that was refused or dropped."""
     return problem(
-        error.status, error.code, str(error), retry_after_s=error.retry_after_s, closes=error.closes_connection
+        error.status, error.code, str(error), path, retry_after_s=error.retry_after_s, closes=error.closes_connection
     )
 
 
-def internal(error: Exception, request_id: str) -> Response:
+def internal(error: Exception, request_id: str, path: str) -> Response:
     """The problem of a fault of this program, which is logged with its trace."""
     _log.error("A request failed by a fault of this program; please report it.", exc_info=error, request_id=request_id)
-    return problem(500, "InternalError", "The request failed by a fault of this service; its log knows more.")
+    return problem(500, "InternalError", "The request failed by a fault of this service; its log knows more.", path)
 
 
 async def _request_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)  # noqa: S101 - registered for this type only
     _tell(request, error.code)
-    return of_request_error(error)
+    return of_request_error(error, request.scope["path"])
 
 
 async def _image_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ImageError)  # noqa: S101 - registered for this type only
     _tell(request, error.code)
-    return problem(error.status, error.code, str(error))
+    return problem(error.status, error.code, str(error), request.scope["path"])
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:
@@ -81,17 +101,17 @@ async def _validation_error(request: Request, error: Exception) -> Response:
     return await _request_error(request, InvalidParameterError(f"{where}: {first['msg']}."))
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this type only
     phrase = HTTPStatus(error.status_code).phrase
-    response = problem(error.status_code, phrase.title().replace(" ", ""), f"{phrase}.")
+    response = problem(error.status_code, phrase.title().replace(" ", ""), f"{phrase}.", request.scope["path"])
     response.headers.update(error.headers or {})
     return response
 
 
 async def _any_error(request: Request, error: Exception) -> Response:
     _tell(request, "InternalError")
-    return internal(error, request.scope["assay"].request_id)
+    return internal(error, request.scope["assay"].request_id, request.scope["path"])
 
 
 def install(app: FastAPI) -> None:

@@ -25,8 +25,10 @@ class Admission:
         """Estimated CPU-ms of the requests that wait."""
         return self._waiting_ms
 
-    def admit(self, price_ms: float) -> None:
-        """Let a request wait. Into an empty queue any may go: else one dearer than the budget could never be served.
+    def admit(self, price_ms: float, images: int = 1) -> None:
+        """Let a request's images wait, all of them or none; each leaves by itself.
+
+        Into an empty queue any may go: else one dearer than the budget could never be served.
 
         Raises `OverloadedError` when more would wait than may, saying when the queue will have been worked off.
         """
@@ -38,11 +40,11 @@ class Admission:
                     f"try again in {seconds} s.",
                     retry_after_s=seconds,
                 )
-            self._waiting += 1
+            self._waiting += images
             self._waiting_ms += price_ms
 
     def leave(self, price_ms: float) -> None:
-        """A request no longer waits: work on it begins, or it was dropped."""
+        """An image no longer waits: work on it begins, or it was dropped."""
         with self._lock:
             self._waiting -= 1
             # Sums of floats drift; an empty queue is exactly empty.

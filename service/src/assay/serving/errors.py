@@ -26,6 +26,33 @@ class MultipartInvalidError(RequestError):
     code = "MultipartInvalid"
 
 
+class InferenceInvalidError(RequestError):
+    """An Open Inference Protocol request that contradicts itself, the model's metadata, or the protocol."""
+
+    code = "InferenceInvalid"
+
+
+class ModelNotFoundError(RequestError):
+    """The model, or the version of it, that a path names is not the one served here."""
+
+    code = "ModelNotFound"
+    status = 404
+
+
+class TooManyImagesError(RequestError):
+    """One request holds more images, or more numbers in JSON, than are taken at once."""
+
+    code = "TooManyImages"
+    status = 413
+
+
+class ContentEncodingError(RequestError):
+    """The body is compressed; images are compressed already, and a bomb is refused best where none is opened."""
+
+    code = "ContentEncodingUnsupported"
+    status = 415
+
+
 class BodyTimeoutError(RequestError):
     """The body did not arrive in time."""
 

@@ -43,7 +43,15 @@ class PriceList:
         """Estimated CPU-ms of a request with this image."""
         return self._slowness * self._table_ms(header) + self._model_ms
 
+    def tensor_price_ms(self) -> float:
+        """Estimated CPU-ms of pixels that come as the model takes them: nothing to decode, nothing to resize."""
+        return self._slowness * _FIXED + self._model_ms
+
+    def learn_model(self, model_ms: float) -> None:
+        """Take in what the model did cost, in CPU-ms."""
+        self._model_ms += _SMOOTHING * (model_ms - self._model_ms)
+
     def learn(self, header: ImageHeader, pixels_ms: float, model_ms: float) -> None:
         """Take in what a request did cost: CPU-ms up to the model's input, and in the model."""
-        self._model_ms += _SMOOTHING * (model_ms - self._model_ms)
+        self.learn_model(model_ms)
         self._slowness += _SMOOTHING * (pixels_ms / self._table_ms(header) - self._slowness)

@@ -4,7 +4,10 @@ Nothing here knows of queues or HTTP: the service runs it on its workers, ``assa
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from assay.inference.engine import Engine
 from assay.inference.postprocess import softmax
@@ -42,20 +45,31 @@ def classify(data: bytes, header: ImageHeader, pack: Pack, engine: Engine, *, to
     decoded = time.perf_counter()
     pixels = preprocess(picture, geometry, header.upright_size)
     preprocessed, cpu_preprocessed = time.perf_counter(), time.thread_time()
+    result = classify_pixels(pixels, engine, top_k=top_k, started=preprocessed)
+    pixels_cpu_s = cpu_preprocessed - cpu_started
+    return replace(
+        result,
+        stages={"decode": decoded - started, "preprocess": preprocessed - decoded, **result.stages},
+        pixels_cpu_s=pixels_cpu_s,
+        cpu_s=pixels_cpu_s + result.cpu_s,
+    )
+
+
+def classify_pixels(pixels: NDArray[np.uint8], engine: Engine, *, top_k: int, started: float) -> Classified:
+    """Classify the model's own input, uint8 [crop, crop, 3]; ``started`` as above.
+
+    Raises `PackError` when the model fails on it.
+    """
+    cpu_started = time.thread_time()
     logits = engine.infer(pixels[None])
     inferred, cpu_inferred = time.perf_counter(), time.thread_time()
     best = best_classes(softmax(logits)[0], top_k)
     finished, cpu_finished = time.perf_counter(), time.thread_time()
     return Classified(
         predictions=best,
-        stages={
-            "decode": decoded - started,
-            "preprocess": preprocessed - decoded,
-            "infer": inferred - preprocessed,
-            "postprocess": finished - inferred,
-        },
-        pixels_cpu_s=cpu_preprocessed - cpu_started,
-        model_cpu_s=cpu_inferred - cpu_preprocessed,
+        stages={"infer": inferred - started, "postprocess": finished - inferred},
+        pixels_cpu_s=0.0,
+        model_cpu_s=cpu_inferred - cpu_started,
         cpu_s=cpu_finished - cpu_started,
         finished=finished,
     )

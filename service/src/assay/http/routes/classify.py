@@ -1,7 +1,6 @@
 """``POST /v1/classify``: an image in, its labels out."""
 
 import json
-import time
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -9,44 +8,26 @@ from fastapi.responses import Response
 
 from assay.http.envelope import CLASSIFY, Record
 from assay.http.limits import read_body
+from assay.http.reference import BINARY, CLASSIFIED_HEADERS, MAX_TOP_K, TOP_K, Classification, responses
+from assay.http.timing import server_timing
 from assay.http.upload import image_bytes
 from assay.serving.errors import InvalidParameterError
 from assay.serving.process import Process
-from assay.serving.request import Answer
 from assay.vision.header import MEDIA_TYPES
 
-MAX_TOP_K = 1000
-"""Most labels one may ask for: the classes of ImageNet. A model with fewer classes gives all it has."""
-
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
 _MULTIPART = {
     "schema": {"type": "object", "required": ["file"], "properties": {"file": {"type": "string", "format": "binary"}}}
 }
-_PROBLEMS = {
-    400: "A parameter or the multipart body is not what it should be.",
-    408: "The body did not arrive in time.",
-    413: "Too many bytes, or too many pixels.",
-    415: "Not an image of a format that is taken.",
-    422: "The image is broken.",
-    429: "More work waits than may wait; Retry-After says when to try again.",
-    503: "Not ready, or draining.",
-    504: "The request waited longer than its deadline.",
-}
 
 _OPENAPI: dict[str, Any] = {
-    "parameters": [
-        {
-            "name": "top_k",
-            "in": "query",
-            "description": "Labels wanted, best first; by default 3.",
-            "schema": {"type": "integer", "minimum": 1, "maximum": MAX_TOP_K},
-        }
-    ],
+    "parameters": [TOP_K],
     "requestBody": {
         "required": True,
-        "content": {**dict.fromkeys(MEDIA_TYPES.values(), _BINARY), "multipart/form-data": _MULTIPART},
+        "content": {**dict.fromkeys(MEDIA_TYPES.values(), BINARY), "multipart/form-data": _MULTIPART},
     },
 }
+_RESPONSES = responses(Classification, 400, 408, 413, 415, 422, 429, 503, 504)
+_RESPONSES[200]["headers"] = CLASSIFIED_HEADERS
 
 
 def _top_k(request: Request, default: int) -> int:
@@ -61,13 +42,6 @@ def _top_k(request: Request, default: int) -> int:
     return int(given)
 
 
-def _server_timing(answer: Answer) -> str:
-    """``Server-Timing`` (W3C): milliseconds of each stage; ``respond`` ends where this header is written."""
-    stages = {**answer.stages, "respond": time.perf_counter() - answer.finished}
-    order = ("receive", "queue", "decode", "preprocess", "infer", "postprocess", "respond")
-    return ", ".join(f"{name};dur={stages[name] * 1000:.3f}" for name in order)
-
-
 def router(process: Process) -> APIRouter:
     """The route for one process."""
     routes = APIRouter()
@@ -76,12 +50,10 @@ def router(process: Process) -> APIRouter:
     @routes.post(
         CLASSIFY,
         response_class=Response,
+        tags=["Classification"],
         summary="Classify an image",
         openapi_extra=_OPENAPI,
-        responses={
-            200: {"description": "The best labels, best first.", "content": {"application/json": {}}},
-            **{status: {"description": text} for status, text in _PROBLEMS.items()},
-        },
+        responses=_RESPONSES,
     )
     async def classify(request: Request) -> Response:
         record: Record = request.scope["assay"]
@@ -102,7 +74,7 @@ def router(process: Process) -> APIRouter:
         }
         record.answer = answer
         response = Response(json.dumps(content), media_type="application/json")
-        response.headers["Server-Timing"] = _server_timing(answer)
+        response.headers["Server-Timing"] = server_timing(answer)
         return response
 
     return routes

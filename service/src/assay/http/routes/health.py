@@ -5,26 +5,38 @@ from fastapi.responses import JSONResponse, Response
 from prometheus_client.exposition import choose_encoder
 
 from assay.http.problems import problem
+from assay.http.reference import Responses, Status, responses
 from assay.serving.lifecycle import Phase
 from assay.serving.process import Process
+
+_TEXT = {"schema": {"type": "string"}}
+_METRICS: Responses = {
+    200: {"description": "The metrics.", "content": {"text/plain": _TEXT, "application/openmetrics-text": _TEXT}}
+}
+
+
+def not_ready(process: Process, request: Request) -> Response | None:
+    """The problem of a process that takes no traffic; nothing for one that does."""
+    reason = process.lifecycle.unready_reason()
+    if reason is None:
+        return None
+    code = "NotReady" if process.lifecycle.phase is Phase.LOADING else "Draining"
+    return problem(503, code, reason, request.scope["path"])
 
 
 def router(process: Process) -> APIRouter:
     """The routes for one process."""
-    routes = APIRouter()
+    routes = APIRouter(tags=["Operation"], default_response_class=Response)
 
-    @routes.get("/livez", summary="Whether the process lives")
-    async def livez() -> JSONResponse:
+    @routes.get("/livez", summary="Whether the process lives", responses=responses(Status))
+    async def livez() -> Response:
         return JSONResponse({"status": "alive"})
 
-    @routes.get("/readyz", response_class=Response, summary="Whether it takes traffic; if not, why")
-    async def readyz() -> Response:
-        reason = process.lifecycle.unready_reason()
-        if reason is None:
-            return JSONResponse({"status": "ready"})
-        return problem(503, "NotReady" if process.lifecycle.phase is Phase.LOADING else "Draining", reason)
+    @routes.get("/readyz", summary="Whether it takes traffic; if not, why", responses=responses(Status, 503))
+    async def readyz(request: Request) -> Response:
+        return not_ready(process, request) or JSONResponse({"status": "ready"})
 
-    @routes.get("/metrics", response_class=Response, summary="Prometheus and OpenMetrics")
+    @routes.get("/metrics", summary="Prometheus and OpenMetrics", responses=_METRICS)
     async def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(process.telemetry.registry), headers={"Content-Type": content_type})

@@ -1,8 +1,9 @@
 """``GET /v1/model``: which pack serves here, and on what."""
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 
+from assay.http.reference import ServedModel, responses
 from assay.platform.cpu import notable_features
 from assay.serving.process import Process
 
@@ -11,8 +12,14 @@ def router(process: Process) -> APIRouter:
     """The route for one process."""
     routes = APIRouter()
 
-    @routes.get("/v1/model", summary="The model that is served", responses={503: {"description": "Not loaded yet."}})
-    async def model() -> JSONResponse:
+    @routes.get(
+        "/v1/model",
+        tags=["Classification"],
+        summary="The model that is served",
+        response_class=Response,
+        responses=responses(ServedModel, 503),
+    )
+    async def model() -> Response:
         served = process.slot.get().model
         manifest = served.pack.manifest
         return JSONResponse(

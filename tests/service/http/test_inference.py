@@ -1,0 +1,328 @@
+"""The Open Inference Protocol, spoken by its own client and by hand."""
+
+import base64
+import json
+import struct
+from types import SimpleNamespace
+
+import httpx
+import numpy as np
+import pytest
+from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
+from tritonclient.utils import InferenceServerException
+
+from assay.inference.engine import Engine
+from assay.inference.postprocess import softmax, top_k
+from assay.vision.preprocess import load
+from support.images import PHOTOS, bomb, jpeg
+from support.server import running, wait_until
+
+NAME = "efficientnet-lite0-fp32"
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    client = InferenceServerClient(server.url.removeprefix("http://"), network_timeout=60.0)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def pixels(base_pack):
+    return np.stack([load(jpeg(name), base_pack.manifest.preprocess) for name in PHOTOS])
+
+
+@pytest.fixture(scope="module")
+def expected(base_pack, pixels):
+    """(class index, score) of each photo, best first, from the engine itself."""
+    return [top_k(scores, 3) for scores in softmax(Engine(base_pack).infer(pixels))]
+
+
+def tensor(name, values, datatype, binary=True):
+    given = InferInput(name, list(values.shape), datatype)
+    given.set_data_from_numpy(values, binary_data=binary)
+    return given
+
+
+def encoded(*files):
+    return tensor("encoded", np.array(files, dtype=np.object_), "BYTES")
+
+
+def assert_expected(result, expected, labels):
+    indices, scores, texts = (result.as_numpy(name) for name in ("indices", "scores", "labels"))
+    assert (scores.dtype, indices.dtype) == (np.float32, np.int32)
+    assert indices.tolist() == [[index for index, _ in best] for best in expected]
+    np.testing.assert_allclose(scores, [[score for _, score in best] for best in expected], atol=1e-5)
+    texts = [[text.decode() if isinstance(text, bytes) else text for text in row] for row in texts.tolist()]
+    assert texts == [[labels[index] for index, _ in best] for best in expected]
+
+
+def test_client_finds_server_and_model_alive_and_ready(client, base_pack):
+    assert client.is_server_live()
+    assert client.is_server_ready()
+    for name in (NAME, "assay"):
+        assert client.is_model_ready(name)
+        assert client.is_model_ready(name, base_pack.digest)
+    assert not client.is_model_ready("another")
+    assert not client.is_model_ready(NAME, "1")
+
+
+def test_client_reads_the_metadata(client, base_pack):
+    assert client.get_server_metadata()["extensions"] == ["binary_tensor_data"]
+    metadata = client.get_model_metadata(NAME)
+    assert (metadata["name"], metadata["versions"]) == (NAME, [base_pack.digest])
+    assert metadata["inputs"] == [
+        {"name": "images", "datatype": "UINT8", "shape": [-1, 224, 224, 3]},
+        {"name": "encoded", "datatype": "BYTES", "shape": [-1]},
+    ]
+    assert {found["name"]: found["datatype"] for found in metadata["outputs"]} == {
+        "scores": "FP32",
+        "labels": "BYTES",
+        "indices": "INT32",
+    }
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_client_infers_from_pixels(client, base_pack, pixels, expected, binary):
+    count = len(pixels) if binary else 1
+    result = client.infer(NAME, [tensor("images", pixels[:count], "UINT8", binary)], request_id="my-id")
+    assert_expected(result, expected[:count], base_pack.labels)
+    response = result.get_response()
+    assert (response["model_name"], response["model_version"], response["id"]) == (NAME, base_pack.digest, "my-id")
+
+
+def test_client_infers_from_encoded_images(client, base_pack, expected):
+    result = client.infer("assay", [encoded(*(jpeg(name) for name in PHOTOS))], model_version=base_pack.digest)
+    assert_expected(result, expected, base_pack.labels)
+
+
+def test_client_chooses_outputs_and_how_they_come(client, base_pack, expected):
+    wanted = [InferRequestedOutput("labels", binary_data=False), InferRequestedOutput("scores", binary_data=True)]
+    result = client.infer(NAME, [encoded(jpeg())], outputs=wanted)
+    assert result.as_numpy("labels").tolist() == [[base_pack.labels[index] for index, _ in expected[0]]]
+    assert result.as_numpy("scores").shape == (1, 3)
+    assert result.as_numpy("indices") is None
+
+
+def test_parameter_asks_for_every_class(client):
+    scores = client.infer(NAME, [encoded(jpeg())], parameters={"top_k": 1000}).as_numpy("scores")
+    assert scores.shape == (1, 1000)
+    assert scores.sum() == pytest.approx(1, abs=1e-4)
+
+
+def test_client_shows_the_reason_of_a_refusal(client):
+    with pytest.raises(InferenceServerException, match=r"\[415\] Image 1: Expected an image") as caught:
+        client.infer(NAME, [encoded(jpeg(), b"no image")])
+    assert caught.value.status() == "415"
+
+
+def body(message, binary=b""):
+    head = json.dumps(message).encode() if isinstance(message, dict) else message
+    return SimpleNamespace(content=head + binary, headers={"Inference-Header-Content-Length": str(len(head))})
+
+
+def one(name, shape, datatype, data=None, **parameters):
+    return {"inputs": [{"name": name, "shape": shape, "datatype": datatype, "data": data, "parameters": parameters}]}
+
+
+def files(*contents):
+    return b"".join(struct.pack("<I", len(content)) + content for content in contents)
+
+
+def infer(server, message, binary=b"", model=NAME, **headers):
+    sent = body(message, binary)
+    url = f"{server.url}/v2/models/{model}/infer"
+    return httpx.post(url, content=sent.content, headers={**sent.headers, **headers}, timeout=60)
+
+
+def assert_refused(answer, status, code):
+    assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json"), answer.text
+    problem = answer.json()
+    assert set(problem) == {"type", "title", "status", "code", "detail", "error"}
+    assert (problem["status"], problem["code"], problem["error"]) == (status, code, problem["detail"])
+
+
+def test_json_takes_files_as_base64_and_answers_in_json(server, base_pack, expected):
+    message = one("encoded", [1], "BYTES", [base64.b64encode(jpeg()).decode()])
+    answer = httpx.post(f"{server.url}/v2/models/assay/infer", json=message)
+    assert "Inference-Header-Content-Length" not in answer.headers
+    outputs = {found["name"]: found for found in answer.json()["outputs"]}
+    assert outputs["labels"]["data"] == [base_pack.labels[index] for index, _ in expected[0]]
+    assert outputs["indices"]["data"] == [index for index, _ in expected[0]]
+    assert outputs["scores"]["shape"] == [1, 3]
+
+
+def test_nested_and_flat_numbers_give_the_same_answer(server, pixels):
+    answers = [
+        httpx.post(
+            f"{server.url}/v2/models/assay/infer", json=one("images", [1, 224, 224, 3], "UINT8", data), timeout=60
+        )
+        for data in (pixels[:1].tolist(), pixels[0].ravel().tolist())
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json() == answers[1].json()
+
+
+SIDE = 224 * 224 * 3
+IMAGES = [1, 224, 224, 3]
+FLAT = [0] * SIDE
+WRONG = {
+    "another side": (one("images", [1, 225, 224, 3], "UINT8", binary_data_size=225 * 224 * 3), bytes(225 * 224 * 3)),
+    "channels first": (one("images", [1, 3, 224, 224], "UINT8", binary_data_size=SIDE), bytes(SIDE)),
+    "three dimensions": (one("images", [224, 224, 3], "UINT8", binary_data_size=SIDE), bytes(SIDE)),
+    "no image": (one("images", [0, 224, 224, 3], "UINT8", binary_data_size=0), b""),
+    "negative size": (one("images", [-1, 224, 224, 3], "UINT8", binary_data_size=SIDE), bytes(SIDE)),
+    "nine dimensions": (one("images", [1] * 9, "UINT8", binary_data_size=1), b"1"),
+    "floats by type": (one("images", IMAGES, "FP32", binary_data_size=SIDE * 4), bytes(SIDE * 4)),
+    "pixels called bytes": (one("images", IMAGES, "BYTES", binary_data_size=SIDE), bytes(SIDE)),
+    "files called pixels": (one("encoded", [1], "UINT8", binary_data_size=5), files(b"x")),
+    "unknown tensor": (one("pictures", IMAGES, "UINT8", binary_data_size=SIDE), bytes(SIDE)),
+    "one byte short": (one("images", IMAGES, "UINT8", binary_data_size=SIDE), bytes(SIDE - 1)),
+    "one byte too many": (one("images", IMAGES, "UINT8", binary_data_size=SIDE), bytes(SIDE + 1)),
+    "a size that lies": (one("images", IMAGES, "UINT8", binary_data_size=SIDE - 1), bytes(SIDE - 1)),
+    "a negative size": (one("images", IMAGES, "UINT8", binary_data_size=-1), b""),
+    "a size as text": (one("images", IMAGES, "UINT8", binary_data_size="12"), bytes(12)),
+    "data twice": (one("images", IMAGES, "UINT8", FLAT, binary_data_size=SIDE), bytes(SIDE)),
+    "no data": (one("images", IMAGES, "UINT8"), b""),
+    "no inputs": ({"inputs": []}, b""),
+    "two inputs": ({"inputs": 2 * one("encoded", [1], "BYTES", [""])["inputs"]}, b""),
+    "shared memory": (one("images", IMAGES, "UINT8", FLAT, shared_memory_region="r"), b""),
+    "element longer than the data": (one("encoded", [1], "BYTES", binary_data_size=6), b"\xff\xff\xff\xffab"),
+    "element without a length": (one("encoded", [1], "BYTES", binary_data_size=2), b"\x00\x00"),
+    "fewer elements": (one("encoded", [3], "BYTES", binary_data_size=10), files(b"a", b"b")),
+    "more elements": (one("encoded", [1], "BYTES", binary_data_size=10), files(b"a", b"b")),
+    "number too large": (one("images", IMAGES, "UINT8", [*FLAT[1:], 256]), b""),
+    "number below zero": (one("images", IMAGES, "UINT8", [*FLAT[1:], -1]), b""),
+    "a fraction": (one("images", IMAGES, "UINT8", [*FLAT[1:], 0.5]), b""),
+    "a text among numbers": (one("images", IMAGES, "UINT8", ["a" * 100_000, *FLAT[1:]]), b""),
+    "not a number": (one("images", IMAGES, "UINT8", [*FLAT[1:], float("nan")]), b""),
+    "infinity": (one("images", IMAGES, "UINT8", [*FLAT[1:], float("inf")]), b""),
+    "ragged rows": (one("images", IMAGES, "UINT8", [[FLAT]]), b""),
+    "one number missing": (one("images", IMAGES, "UINT8", FLAT[1:]), b""),
+    "files that are no base64": (one("encoded", [1], "BYTES", ["%%%"]), b""),
+    "files that are numbers": (one("encoded", [1], "BYTES", [7]), b""),
+    "deep nesting": (b"[" * 100_000, b""),
+    "no JSON": (b"hello", b""),
+    "an empty body": (b"", b""),
+    "a list": (b"[]", b""),
+    "bytes that are no text": (b'{"id": "\xff"}', b""),
+    "top_k of nothing": ({**one("encoded", [1], "BYTES", [""]), "parameters": {"top_k": 0}}, b""),
+    "top_k as text": ({**one("encoded", [1], "BYTES", [""]), "parameters": {"top_k": "3"}}, b""),
+    "unknown output": ({**one("encoded", [1], "BYTES", [""]), "outputs": [{"name": "logits"}]}, b""),
+    "an output twice": ({**one("encoded", [1], "BYTES", [""]), "outputs": [{"name": "scores"}] * 2}, b""),
+    "classification": (
+        {
+            **one("encoded", [1], "BYTES", [""]),
+            "outputs": [{"name": "scores", "parameters": {"classification": 3}}],
+        },
+        b"",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_request_that_contradicts_itself_is_refused(server, name):
+    assert_refused(infer(server, *WRONG[name]), 400, "InferenceInvalid")
+
+
+@pytest.mark.parametrize("claimed", ["-1", "0", "1", "10", "999999", "9" * 40, "abc", "", "1.5", "0x10"])
+def test_header_length_that_lies_is_refused(server, claimed):
+    message = one("images", IMAGES, "UINT8", binary_data_size=SIDE)
+    answer = infer(server, message, bytes(SIDE), **{"Inference-Header-Content-Length": claimed})
+    assert_refused(answer, 400, "InferenceInvalid")
+
+
+def test_binary_data_without_a_header_length_is_refused(server):
+    content = body(one("images", IMAGES, "UINT8", binary_data_size=SIDE), bytes(SIDE)).content
+    assert_refused(httpx.post(f"{server.url}/v2/models/assay/infer", content=content), 400, "InferenceInvalid")
+
+
+MANY = {
+    "images": (one("images", [33, 224, 224, 3], "UINT8", binary_data_size=33 * SIDE), bytes(33 * SIDE)),
+    "a size beyond memory": (one("images", [1 << 31, 224, 224, 3], "UINT8", binary_data_size=1 << 40), b""),
+    "files": (one("encoded", [33], "BYTES", binary_data_size=33 * 5), files(b"x") * 33),
+    "numbers in JSON": (one("images", [3, 224, 224, 3], "UINT8", FLAT * 3), b""),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_too_many_at_once_are_refused(server, name):
+    assert_refused(infer(server, *MANY[name]), 413, "TooManyImages")
+
+
+def test_images_share_the_limit_on_pixels(server):
+    small = bomb(1900)  # 3.6 MP each, of 16 in all
+    data = files(*[small] * 5)
+    answer = infer(server, one("encoded", [5], "BYTES", binary_data_size=len(data)), data)
+    assert_refused(answer, 413, "TooManyPixels")
+    assert infer(server, one("encoded", [1], "BYTES", binary_data_size=len(files(small))), files(small)).is_success
+
+
+def test_compressed_body_is_refused_and_says_what_is_taken(server):
+    answer = infer(server, one("encoded", [1], "BYTES", [""]), **{"Content-Encoding": "gzip"})
+    assert_refused(answer, 415, "ContentEncodingUnsupported")
+    assert answer.headers["Accept-Encoding"] == "identity"
+
+
+def test_unknown_model_version_route_and_method_are_refused_in_the_same_shape(server):
+    message = one("encoded", [1], "BYTES", [""])
+    assert_refused(infer(server, message, model="another"), 404, "ModelNotFound")
+    assert_refused(infer(server, message, model=f"{NAME}/versions/1"), 404, "ModelNotFound")
+    assert_refused(httpx.get(f"{server.url}/v2/nowhere"), 404, "NotFound")
+    assert_refused(httpx.get(f"{server.url}/v2/models/assay/infer"), 405, "MethodNotAllowed")
+
+
+def test_broken_file_in_the_middle_fails_the_request_and_leaves_no_price_behind(server):
+    data = files(jpeg(), jpeg()[:5000], jpeg())
+    answer = infer(server, one("encoded", [3], "BYTES", binary_data_size=len(data)), data)
+    assert_refused(answer, 422, "ImageBroken")
+    assert answer.json()["detail"].startswith("Image 1: ")
+    wait_until("an empty queue", lambda: server.metrics()["assay_queue_cost_seconds"] == 0)
+
+
+def test_images_of_a_request_pass_through_the_same_stages_and_counters(server):
+    before = server.metrics()
+    answer = infer(
+        server, one("encoded", [2], "BYTES", binary_data_size=len(files(jpeg(), jpeg()))), files(jpeg(), jpeg())
+    )
+    after = server.metrics()
+    names = [entry.partition(";")[0] for entry in answer.headers["Server-Timing"].split(", ")]
+    assert names == ["receive", "queue", "decode", "preprocess", "infer", "postprocess", "respond"]
+
+    def grown(name):
+        return after[name] - before.get(name, 0)
+
+    assert grown("assay_requests_total/200") == 1
+    assert grown("assay_image_pixels_count") == 2
+    stages = sum(grown(f"assay_stage_duration_seconds_sum/{name}") for name in names)
+    assert stages == pytest.approx(grown("assay_request_duration_seconds_sum/200"), rel=0.05)
+
+
+def test_images_beyond_the_deadline_are_dropped(builtin_dir):
+    photo = jpeg("coffee", (4000, 3000), progressive=True)  # takes longer than the deadline, but may begin before it
+    with running(builtin_dir, workers=1, deadline_ms=50) as slow:
+        slow.wait_ready()
+        data = files(photo)
+        alone = one("encoded", [1], "BYTES", binary_data_size=len(data))
+        wait_until("one in time", lambda: infer(slow, alone, files(photo)).status_code == 200)
+        before = slow.metrics().get("assay_rejected_total/DeadlineExceeded", 0)
+        data = files(photo, jpeg(), jpeg())
+        answer = infer(slow, one("encoded", [3], "BYTES", binary_data_size=len(data)), data)
+        assert_refused(answer, 504, "DeadlineExceeded")
+        wait_until("an empty queue", lambda: slow.metrics()["assay_queue_cost_seconds"] == 0)
+        assert slow.metrics()["assay_rejected_total/DeadlineExceeded"] == before + 1
+
+
+def test_full_queue_refuses_all_images_of_a_request_or_none(builtin_dir):
+    with running(builtin_dir, workers=1, queue_budget_ms=1, deadline_ms=60_000) as server:
+        server.wait_ready()
+        data = files(*[jpeg()] * 32)
+        message = one("encoded", [32], "BYTES", binary_data_size=len(data))
+        with InferenceServerClient(server.url.removeprefix("http://"), concurrency=1, network_timeout=60.0) as client:
+            running_one = client.async_infer(NAME, [encoded(*[jpeg()] * 32)])
+            wait_until("the images to wait", lambda: server.metrics()["assay_queue_cost_seconds"] > 0)
+            refused = infer(server, message, data)
+            assert running_one.get_result().as_numpy("scores").shape == (32, 3)
+        assert_refused(refused, 429, "Overloaded")
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert server.metrics()["assay_queue_cost_seconds"] == 0
