@@ -14,6 +14,7 @@ import yaml
 from support.apiserver import ApiServer, eventually, free_port
 from support.chart import Chart, find_helm
 from support.controllers import Namespace
+from support.packs import FAST, GOOD, MODEL, spec, template
 
 KUBE = Path.home() / ".cache" / "one-node-kube" / "bin" / "kube"
 
@@ -136,3 +137,20 @@ def run_operator(api, namespace, tmp_path):
 def operator(run_operator):
     with run_operator() as started:
         yield started
+
+
+@pytest.fixture
+def target(namespace):
+    namespace.deployment(template())
+    return namespace
+
+
+@pytest.fixture
+def swapped(target, operator):
+    """A namespace whose target serves GOOD, which passed."""
+    target.variant(spec(GOOD, **FAST))
+    target.finish(target.new_job())
+    eventually(lambda: target.annotations() == MODEL, "the annotations are applied")
+    target.roll()
+    target.wait("True Serving")
+    return target

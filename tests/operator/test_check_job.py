@@ -17,7 +17,8 @@ from assay_operator.errors import RenderError
 from assay_operator.models.observed import ServedModel, Target, Variant
 from assay_operator.models.spec import Spec
 from assay_operator.models.status import Pack, Status
-from support.world import GOOD, World, spec, template
+from support.packs import GOOD, spec, template
+from support.world import World
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.stem for path in (HERE / "input").glob("*.yaml"))

@@ -13,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from assay_operator.models.observed import ServedModel, Termination
 from assay_operator.models.status import LastCheck, LastGood, Pack, Status
-from support.world import BAD, BASE_URI, BUILTIN, DEAD, GOOD, OTHER, ConflictError, World, spec, template
+from support.packs import BAD, BASE_URI, BUILTIN, DEAD, GOOD, OTHER, spec, template
+from support.world import ConflictError, World
 
 EVIL = "sha256:" + "e" * 64
 FORGED = "sha256:" + "f" * 64

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from assay_operator.models import result as contract
 from assay_operator.models.result import CheckResult, parse_result, same_uri
-from support.world import World, result
+from support.packs import result
+from support.world import World
 
 
 @pytest.fixture(scope="module")

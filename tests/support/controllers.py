@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from assay_operator.cluster import parse
 from support.apiserver import ApiServer, eventually
-from support.world import result as result_line
+from support.packs import result as result_line
 
 VARIANTS = "/apis/assay.dev/v1alpha1"
 

@@ -1,118 +1,122 @@
-"""Small packs and datasets for tests: a model whose answer is known, and photos of our own making."""
+"""Packs, targets and results of checks, as tests of the operator name them."""
 
-import io
-from collections.abc import Sequence
-from pathlib import Path
+import json
+from datetime import UTC, datetime
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
-from PIL import Image
+from assay_operator.models.observed import CheckJob, ServedModel
 
-from assay.packs.archive import Pack, read_pack, write_pack
-from assay.packs.dataset import ImageEntry, write_dataset
-from assay.packs.manifest import Manifest, Normalisation, Preprocess, Quantization, Source
+START = datetime(2026, 1, 1, tzinfo=UTC)
+BASE_URI = "builtin:base-fp32"
+BASE_DIGEST = "sha256:" + "b" * 64
+GOOD = {"uri": "https://packs.example/good.tar", "digest": "sha256:" + "1" * 64, "precision": "INT8"}
+OTHER = {"uri": "https://packs.example/other.tar", "digest": "sha256:" + "2" * 64, "precision": "INT8"}
+BAD = {"uri": "https://packs.example/bad.tar", "digest": "sha256:" + "3" * 64, "precision": "INT8"}
+DEAD = {"uri": "https://packs.example/dead.tar", "digest": "sha256:" + "4" * 64, "precision": "INT8"}
+BUILTIN = {"uri": "builtin:small-int8"}
+BUILTIN_DIGEST = "sha256:" + "5" * 64
+FAST = {"rollout": {"soakSeconds": 0}}
+MODEL = {
+    "assay.dev/model-uri": GOOD["uri"],
+    "assay.dev/model-digest": GOOD["digest"],
+    "assay.dev/model-precision": "INT8",
+    "assay.dev/variant": "assay",
+}
+GOOD_MODEL = ServedModel(GOOD["uri"], GOOD["digest"], "INT8", "assay")
+OTHER_MODEL = ServedModel(OTHER["uri"], OTHER["digest"], "INT8", "assay")
+BASE = ServedModel()
 
-CROP = 32
 
-LABELS = ("red", "green", "blue", "grey")
+def served(pack):
+    """What tells packs apart, whoever asked for them."""
+    return (pack.uri, pack.digest, pack.precision)
 
-SOME_DIGEST = f"sha256:{'ab' * 32}"
 
-
-def manifest(**changed: object) -> Manifest:
-    """A valid manifest of a tiny FP32 pack."""
-    given = {
-        "format": 1,
-        "name": "colours-fp32",
-        "precision": "FP32",
-        "architecture": "mean-colour",
-        "source": Source(name="written by hand", sha256="0" * 64, licence="Apache-2.0"),
-        "preprocess": Preprocess(
-            resize_short=CROP,
-            crop=CROP,
-            interpolation="bilinear",
-            normalisation=Normalisation(mean=(0, 0, 0), scale=(255, 255, 255)),
-        ),
-        "quantization": None,
-        "requires_cpu": (),
-        "created_with": {"assay": "0"},
+def template(image="localhost/assay-service:0.1.0", **container):
+    return {
+        "metadata": {"labels": {"app": "assay", "assay.dev/target": "true"}, "annotations": {}},
+        "spec": {
+            "serviceAccountName": "assay",
+            "containers": [
+                {
+                    "name": "classifier",
+                    "image": image,
+                    "args": ["serve"],
+                    "env": [
+                        {"name": "ASSAY_BASE_MODEL_URI", "value": BASE_URI},
+                        {"name": "ASSAY_LOG_LEVEL", "value": "INFO"},
+                    ],
+                    "resources": {
+                        "limits": {"cpu": "2", "memory": "2Gi"},
+                        "requests": {"cpu": "250m", "memory": "512Mi"},
+                    },
+                    **container,
+                }
+            ],
+        },
     }
-    return Manifest.model_validate(given | changed)
 
 
-def quantization(groups: Sequence[str] = (), **changed: object) -> Quantization:
-    """How a pack says that it was calibrated on some groups."""
-    given = {
-        "recipe": "static",
-        "source_digest": SOME_DIGEST,
-        "calibration_digest": SOME_DIGEST,
-        "calibration_images": len(groups),
-        "calibration_groups": tuple(groups),
-        "cpu_model": "a CPU",
-        "cpu_features": (),
-        "agreement": None,
+def spec(model=GOOD, **changes):
+    return {
+        "targetRef": {"name": "assay"},
+        "model": dict(model),
+        "check": {},
+        "rollout": {"soakSeconds": 30},
+        **changes,
     }
-    return Quantization.model_validate(given | changed)
 
 
-def colour_model(weight: np.ndarray | None = None, work: int = 1) -> bytes:
-    """Logits from an image's mean colour: one class per channel, and grey. ``work`` repeats a convolution, for cost."""
-    if weight is None:
-        # Each colour against the other two; grey wins only where none stands out.
-        weight = np.array([[2, -1, -1], [-1, 2, -1], [-1, -1, 2], [0, 0, 0]], np.float32) / 64
-    kernel = np.zeros((3, 3, 5, 5), np.float32)
-    kernel[range(3), range(3), 2, 2] = 1
-    nodes = [
-        helper.make_node("Cast", ["images"], ["float"], "cast", to=TensorProto.FLOAT),
-        helper.make_node("Transpose", ["float"], ["x0"], "chw", perm=[0, 3, 1, 2]),
-        *[
-            helper.make_node("Conv", [f"x{i}", "kernel"], [f"x{i + 1}"], f"conv{i}", pads=[2, 2, 2, 2])
-            for i in range(work)
-        ],
-        helper.make_node("GlobalAveragePool", [f"x{work}"], ["pooled"], "pool"),
-        helper.make_node("Flatten", ["pooled"], ["flat"], "flat"),
-        helper.make_node("Gemm", ["flat", "weight", "bias"], ["logits"], "dense", transB=1),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "colours",
-        [helper.make_tensor_value_info("images", TensorProto.UINT8, ["N", CROP, CROP, 3])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", len(weight)])],
-        [
-            numpy_helper.from_array(kernel, "kernel"),
-            numpy_helper.from_array(np.asarray(weight, np.float32), "weight"),
-            numpy_helper.from_array(np.array([0] * (len(weight) - 1) + [0.5], np.float32), "bias"),
-        ],
+def result(job: CheckJob, verdict="Pass", **changes) -> str:
+    """The line that a check of this Job writes, going by the arguments it was given."""
+    given = dict(
+        argument[2:].split("=", 1) for argument in job.template["spec"]["containers"][0]["args"] if "=" in argument
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.checker.check_model(model)
-    return model.SerializeToString()
-
-
-def colour_pack(path: Path, *, labels: Sequence[str] = LABELS, model: bytes | None = None, **changed: object) -> Pack:
-    """Write and read a pack of the colour model."""
-    write_pack(path, manifest(**changed), model or colour_model(), tuple(labels))
-    return read_pack(path)
-
-
-def colour_jpeg(colour: tuple[int, int, int], side: int = 48) -> bytes:
-    """A plain square."""
-    out = io.BytesIO()
-    Image.new("RGB", (side, side), colour).save(out, "JPEG", quality=95)
-    return out.getvalue()
-
-
-COLOURS = {"red": (220, 30, 30), "green": (30, 220, 30), "blue": (30, 30, 220), "grey": (128, 128, 128)}
-
-
-def colour_dataset(path: Path, images: int = 40, *, groups: int = 40, labelled: bool = True) -> str:
-    """Write a dataset of plain squares, in turn red, green, blue and grey; return its digest."""
-    entries, bodies = [], []
-    for number in range(images):
-        name = LABELS[number % len(LABELS)]
-        group = f"group-{number % groups}"
-        label = name if labelled else None
-        entries.append(ImageEntry(file=f"images/{number:04d}.jpg", group=group, label=label, class_index=None))
-        bodies.append(colour_jpeg(COLOURS[name], 40 + number % 8))
-    return write_dataset(path, "colours", "plain squares", entries, bodies)
+    reason = {"Pass": "CheckPassed", "Fail": "AccuracyBelowThreshold", "Inconclusive": "CheckInconclusive"}.get(
+        verdict, "PackUnavailable"
+    )
+    known = verdict != "Error"
+    told = {
+        "format": 1,
+        "verdict": verdict,
+        "reason": reason,
+        "message": f"told {verdict}",
+        "jobUID": job.uid,
+        "inputsHash": given["inputs-hash"],
+        "candidate": {
+            "uri": given["candidate"],
+            "digest": given.get("candidate-digest", BUILTIN_DIGEST) if known else None,
+            "precision": given.get("candidate-precision", "INT8") if known else None,
+            "costMicros": 5000 if known else None,
+        },
+        "yardstick": {
+            "uri": given["compare-with"],
+            "digest": given.get("compare-with-digest", BASE_DIGEST) if known else None,
+            "precision": "FP32" if known else None,
+            "costMicros": 9000 if known else None,
+        },
+        "dataset": {
+            "uri": given["dataset"],
+            "digest": "sha256:" + "d" * 64,
+            "images": 400,
+            "groups": 40,
+            "leftOut": 0,
+            "labelled": False,
+        },
+        "top3Contained": 398 if known else None,
+        "top1Agreed": 360 if known else None,
+        "containmentLowerPermille": {"Pass": 985, "Fail": 612}.get(verdict),
+        "containmentUpperPermille": 1000 if known else None,
+        "agreementLowerPermille": 880 if known else None,
+        "top1DropUpperPermille": None,
+        "costRatioPermille": 560 if known else None,
+        "costRatioLowerPermille": 550 if known else None,
+        "costRatioUpperPermille": 570 if known else None,
+        "noisePermille": 20 if known else None,
+        "cpuModel": "A CPU",
+        "cpuFeatures": ["avx2"],
+        "cpuLimitMillicores": 2000,
+        "startedAt": "2026-01-01T00:00:00Z",
+        "completedAt": "2026-01-01T00:01:00Z",
+    }
+    told.update(changes)
+    return json.dumps(told)
