@@ -82,16 +82,17 @@ def _ours(entry: Json) -> bool:
 def _owned(managed: list[Json], annotations: dict[str, str]) -> bool:
     """Whether the operator's manager, and no other, owns each model annotation that is there."""
     present = {name for name in MODEL_ANNOTATIONS if name in annotations}
+    ours: set[str] = set()
     for entry in managed:
         fields: Any = entry.get("fieldsV1", {})
         for part in ("f:spec", "f:template", "f:metadata", "f:annotations"):
             fields = fields.get(part, {})
         held = {name for name in present if f"f:{name}" in fields}
-        if held and not _ours(entry):
-            return False
         if _ours(entry):
-            present -= held
-    return not present
+            ours |= held
+        elif held:
+            return False
+    return ours == present
 
 
 def _notice(raw: Json) -> Notice:
