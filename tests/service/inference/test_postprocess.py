@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from assay.inference.postprocess import softmax, top_k
+from assay.inference.postprocess import best_classes, softmax, top_k
 
 FINITE = st.floats(-(2.0**100), 2.0**100, width=32)
 
@@ -34,3 +34,9 @@ def test_scores_of_several_images_or_no_labels_are_refused():
         top_k(np.zeros((2, 3), np.float32), 1)
     with pytest.raises(ValueError, match="k >= 1"):
         top_k(np.zeros(3, np.float32), 0)
+
+
+def test_classes_whose_probability_underflows_keep_the_order_of_their_logits():
+    logits = np.array([-400.0, 0.0, -300.0, -200.0], dtype=np.float32)
+    assert [index for index, _ in best_classes(logits, 4)] == [1, 3, 2, 0]
+    assert softmax(logits)[2] == softmax(logits)[0] == 0.0

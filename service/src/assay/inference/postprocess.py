@@ -26,3 +26,13 @@ def top_k(scores: NDArray[np.float32], k: int) -> list[tuple[int, float]]:
     candidates = np.flatnonzero(scores >= threshold)
     order = candidates[np.argsort(-scores[candidates], kind="stable")][:k]
     return [(int(index), float(scores[index])) for index in order]
+
+
+def best_classes(logits: NDArray[np.float32], k: int) -> list[tuple[int, float]]:
+    """Return the ``k`` best classes of one image's logits as (class index, probability), best first.
+
+    Ranked by logits, as the check ranks them, so that service and check never name another order: float32
+    probabilities of a very sure model underflow to ties at zero, where the lower index would win.
+    """
+    scores = softmax(logits)
+    return [(index, float(scores[index])) for index, _ in top_k(logits, k)]

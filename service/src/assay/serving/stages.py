@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.inference.engine import Engine
-from assay.inference.postprocess import softmax
-from assay.inference.postprocess import top_k as best_classes
+from assay.inference.postprocess import best_classes
 from assay.packs.archive import Pack
 from assay.vision.decode import decode
 from assay.vision.header import ImageHeader
@@ -63,7 +62,7 @@ def classify_pixels(pixels: NDArray[np.uint8], engine: Engine, *, top_k: int, st
     cpu_started = time.thread_time()
     logits = engine.infer(pixels[None])
     inferred, cpu_inferred = time.perf_counter(), time.thread_time()
-    best = best_classes(softmax(logits)[0], top_k)
+    best = best_classes(logits[0], top_k)
     finished, cpu_finished = time.perf_counter(), time.thread_time()
     return Classified(
         predictions=best,
