@@ -7,7 +7,7 @@ from assay.building.quantize import RECIPES
 from assay.errors import BuildError
 from assay.packs.archive import read_pack
 from assay.packs.dataset import ImageEntry, write_dataset
-from support.packs import COLOURS, colour_dataset, colour_jpeg, colour_pack
+from support.small_packs import COLOURS, colour_dataset, colour_jpeg, colour_pack
 
 NAME = "colours-int8"
 

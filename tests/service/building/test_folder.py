@@ -5,7 +5,7 @@ import pytest
 from assay.building.folder import pack_folder
 from assay.errors import DatasetError
 from assay.packs.dataset import read_dataset
-from support.packs import COLOURS, colour_jpeg
+from support.small_packs import COLOURS, colour_jpeg
 
 
 @pytest.fixture

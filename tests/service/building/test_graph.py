@@ -18,7 +18,7 @@ from assay.errors import BuildError
 from assay.inference.engine import Engine
 from assay.packs.archive import Pack, read_pack
 from assay.vision.preprocess import load
-from support.packs import manifest
+from support.small_packs import manifest
 
 
 @given(size=st.integers(1, 300), kernel=st.sampled_from([1, 3, 5, 7]), stride=st.sampled_from([1, 2, 3]))

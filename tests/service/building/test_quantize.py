@@ -17,7 +17,7 @@ from assay.measurement.compare import measure, select
 from assay.packs.archive import Pack, read_pack, write_pack
 from assay.packs.dataset import read_dataset
 from assay.platform.cpu import cpu_features
-from support.packs import colour_dataset, colour_pack
+from support.small_packs import colour_dataset, colour_pack
 
 needs_vnni = pytest.mark.skipif("vnni" not in cpu_features(), reason="this CPU has no VNNI: 8-bit weights saturate")
 
@@ -178,7 +178,7 @@ def judging_set(tmp_path):
     path = tmp_path / "judging.tar"
     if not path.exists():
         from assay.packs.dataset import ImageEntry, write_dataset
-        from support.packs import COLOURS, colour_jpeg
+        from support.small_packs import COLOURS, colour_jpeg
 
         colours = list(COLOURS.values())
         entries = [
@@ -190,7 +190,7 @@ def judging_set(tmp_path):
 
 def test_a_goal_nobody_reaches_keeps_the_nearest_and_says_so(tmp_path):
     # A model that saturates at once: all its classes look alike in 8 bits.
-    from support.packs import colour_model
+    from support.small_packs import colour_model
 
     weight = np.array([[1, 0, 0], [1 + 1e-6, 0, 0], [0, 1e-6, 0], [0, 0, 1e-6]], np.float32)
     source = colour_pack(tmp_path / "s.tar", model=colour_model(weight))

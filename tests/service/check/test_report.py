@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from assay.check.report import CheckResult, DatasetResult, PackResult, render, schema
 from assay.check.verdict import Reason
-from support.packs import SOME_DIGEST
+from support.small_packs import SOME_DIGEST
 
 
 def result(**changed):

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from assay.check.report import CheckResult
-from support.packs import LABELS, SOME_DIGEST, colour_dataset, colour_pack
+from support.small_packs import LABELS, SOME_DIGEST, colour_dataset, colour_pack
 
 LENIENT = ("--max-noise-permille", "10000", "--max-cost-ratio-permille", "100000")
 """For machines that do other things meanwhile; what is tested here is not their speed."""

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from assay.cli.demo import MODEL, Files, _prepare, _stamp
 from assay.packs.archive import write_pack
-from support.packs import quantization
+from support.small_packs import quantization
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from assay.packs.archive import read_pack
-from support.packs import COLOURS, SOME_DIGEST, colour_dataset, colour_jpeg, colour_model, colour_pack
+from support.small_packs import COLOURS, SOME_DIGEST, colour_dataset, colour_jpeg, colour_model, colour_pack
 
 
 @pytest.fixture

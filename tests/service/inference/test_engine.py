@@ -10,7 +10,7 @@ import pytest
 from assay.errors import CpuFeatureMissingError, PackError
 from assay.inference.engine import Engine, session_options
 from assay.packs.archive import Pack
-from support.packs import CROP, LABELS, colour_model, manifest
+from support.small_packs import CROP, LABELS, colour_model, manifest
 
 TASKS = Path("/proc/self/task")
 

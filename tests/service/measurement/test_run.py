@@ -7,7 +7,7 @@ from assay.check.verdict import Criteria
 from assay.measurement.compare import MIN_BLOCKS, measure, select
 from assay.measurement.run import CheckRequest, Reference, run_check
 from assay.packs.dataset import ImageEntry, read_dataset, write_dataset
-from support.packs import LABELS, SOME_DIGEST, colour_dataset, colour_model, colour_pack, quantization
+from support.small_packs import LABELS, SOME_DIGEST, colour_dataset, colour_model, colour_pack, quantization
 
 NOISY = 10_000
 """Most noise a check may allow: tests run on busy machines, and accuracy is what most of them are about."""
@@ -180,7 +180,7 @@ def test_an_image_that_does_not_decode_is_an_error(tmp_path, yardstick):
 
 
 def test_labels_by_index_are_the_yardsticks_and_out_of_range_is_an_error(tmp_path, yardstick):
-    from support.packs import COLOURS, colour_jpeg
+    from support.small_packs import COLOURS, colour_jpeg
 
     colour_pack(tmp_path / "candidate.tar")
     bodies = [colour_jpeg(COLOURS["blue"])] * 100

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from assay.errors import DigestMismatchError, PackError, PackUnavailableError
 from assay.packs.archive import read_pack, write_pack
 from assay.packs.manifest import render_manifest
-from support.packs import LABELS, SOME_DIGEST, colour_model, colour_pack, manifest
+from support.small_packs import LABELS, SOME_DIGEST, colour_model, colour_pack, manifest
 
 
 def raw_pack(path, members, *, kind=tarfile.USTAR_FORMAT, alter=None):

@@ -9,7 +9,7 @@ import pytest
 
 from assay.errors import DatasetError, DigestMismatchError
 from assay.packs.dataset import ImageEntry, read_dataset, write_dataset
-from support.packs import SOME_DIGEST, colour_dataset, colour_jpeg
+from support.small_packs import SOME_DIGEST, colour_dataset, colour_jpeg
 
 
 def entry(file, **more):

@@ -12,7 +12,7 @@ import pytest
 
 from assay.errors import DigestMismatchError, PackError, PackUnavailableError
 from assay.packs.fetch import fetch
-from support.packs import SOME_DIGEST
+from support.small_packs import SOME_DIGEST
 
 LIMIT = 4 << 20
 BODY = os.urandom(3 << 20)
