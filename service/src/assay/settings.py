@@ -100,6 +100,20 @@ class Settings(BaseSettings):
     """Estimated CPU-milliseconds that may wait for a worker; on 2 cores 500 are a quarter of a second of waiting, which
     leaves the deadline room for the work itself."""
 
+    cache_bytes: int = Field(default=0, ge=0)
+    """Bytes of answers to keep for images that come again, about 1 KB each at three labels; 0 keeps none and costs
+    nothing. Worth it where images repeat: a miss pays for a digest of the image."""
+
+    batching: bool = False
+    """Whether images under way together go through the model together. Off: on a CPU it gains a few percent at best,
+    and one thread computes all batches of a process."""
+
+    batch_window_ms: float = Field(default=5, ge=0, le=1000)
+    """Milliseconds an image waits for others that are under way, about one decode; where none are, it never waits."""
+
+    batch_max: int = Field(default=4, ge=1, le=32)
+    """Most images in a batch; beyond four the activations outgrow the processor's caches and the gain is lost again."""
+
     drain_delay_s: float = Field(default=0, ge=0, le=300)
     """Seconds to keep serving after SIGTERM while already not ready: the time load balancers need to look away."""
 

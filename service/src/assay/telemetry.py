@@ -16,8 +16,12 @@ from assay.platform.cpu import cfs_counters
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # a second series per counter that nothing here asks for
 
-STAGES = ("receive", "queue", "decode", "preprocess", "infer", "postprocess", "respond")
+STAGES = ("receive", "cache", "queue", "decode", "preprocess", "batch_wait", "infer", "postprocess", "respond")
 """The timed parts of a request, in order; each begins where the one before ends."""
+
+OPTIONAL_STAGES = frozenset({"cache", "batch_wait"})
+"""Those that only settings bring about: the look-up of an answer, and the wait for the model when batching. They have
+no series until there is something to tell."""
 
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075,
            0.1, 0.15, 0.25, 0.5, 1.0, 2.5)  # fmt: skip
@@ -26,6 +30,9 @@ of a MobileNet-class model lie (5 to 150 ms)."""
 
 PIXELS = (50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 4e6, 8e6, 12e6, 16e6, 32e6)
 """Bucket bounds for image sizes: thumbnails, the 0.2 to 1.1 MP an upload should have, phone photos, the limit."""
+
+BATCH_SIZES = (1, 2, 4, 8, 16, 32)
+"""Bucket bounds for batches, up to the largest that may be set."""
 
 _SMOOTHING = 0.02  # weight of one request in the mean cost: the last 50 or so, a second at full load
 
@@ -59,7 +66,8 @@ class Telemetry:
         counter = partial(Counter, registry=self.registry)
         gauge = partial(Gauge, registry=self.registry)
         stage = histogram("assay_stage_duration_seconds", "Wall time of each part of an answered request.", ["stage"])
-        self._stages = {name: stage.labels(name) for name in STAGES}
+        self._stage = stage
+        self._stages = {name: stage.labels(name) for name in STAGES if name not in OPTIONAL_STAGES}
         self._duration = histogram("assay_request_duration_seconds", "Wall time of a request, by status.", ["code"])
         self._requests = counter("assay_requests", "Requests, by status.", ["code"])
         self._rejected = counter("assay_rejected", "Requests refused, by the code of their problem.", ["reason"])
@@ -67,6 +75,16 @@ class Telemetry:
         self._cost = histogram("assay_request_cost_seconds", "CPU time spent on an answered request.")
         self._pixels = Histogram(
             "assay_image_pixels", "Pixels of images, by header.", registry=self.registry, buckets=PIXELS
+        )
+        self.cache_hits = counter("assay_cache_hits", "Requests answered by the cache or an equal one under way.")
+        self.cache_misses = counter("assay_cache_misses", "Requests that were computed although there is a cache.")
+        self.cache_evictions = counter("assay_cache_evictions", "Answers dropped to make room for others.")
+        self.cache_bytes = gauge("assay_cache_bytes", "Memory that the cached answers take.")
+        self.batch_size = Histogram(
+            "assay_batch_size",
+            "Images that went through the model together.",
+            registry=self.registry,
+            buckets=BATCH_SIZES,
         )
         self.inflight = gauge("assay_inflight_requests", "Requests being received, waiting or worked on.")
         self.queue_cost = gauge("assay_queue_cost_seconds", "Estimated CPU time of the requests that wait.")
@@ -98,6 +116,8 @@ class Telemetry:
     def observe_answer(self, stages: Mapping[str, float], cost_s: float) -> None:
         """Count an answered request: seconds per stage, and CPU seconds in all."""
         for name, seconds in stages.items():
+            if name not in self._stages:
+                self._stages[name] = self._stage.labels(name)
             self._stages[name].observe(seconds)
         self._cost.observe(cost_s)
         known = not math.isnan(self.mean_cost_s)

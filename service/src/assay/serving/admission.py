@@ -43,6 +43,11 @@ class Admission:
             self._waiting += images
             self._waiting_ms += price_ms
 
+    def begin(self, part_ms: float) -> None:
+        """A part of what a waiting request costs is being worked off; the request goes on waiting for the rest."""
+        with self._lock:
+            self._waiting_ms -= part_ms
+
     def leave(self, price_ms: float) -> None:
         """An image no longer waits: work on it begins, or it was dropped."""
         with self._lock:

@@ -19,6 +19,12 @@ from assay.vision.header import read_header
 _WARM_UPS = 5
 """Passes before readiness: the first allocates ONNX Runtime's buffers, the rest give a median to price requests by."""
 
+_CONTRASTS = 4  # full, a half, a quarter, an eighth of the range
+
+_BATCH_ROUNDING = 1e-3
+"""Most that a logit may differ in a batch, as a share of the spread of all: far above the rounding of 32-bit sums, far
+below what dynamic quantisation does."""
+
 _WARM_UP_SIZE = (1024, 768)  # 0.8 MP, the middle of the uploads this service is made for
 
 
@@ -67,6 +73,23 @@ def load_model(settings: Settings) -> Model:
     """
     uri, pack = open_pack(settings)
     return Model(uri, pack, Engine(pack))
+
+
+def batches_alike(model: Model, batch_max: int) -> bool:
+    """Run every batch size up to ``batch_max`` once; whether an image's logits are what they are alone.
+
+    They are not where a model computes something over the whole batch, as dynamic quantisation does with its ranges:
+    then an answer would depend on who else asks.
+    """
+    crop = model.engine.crop
+    images = np.random.default_rng(1).integers(0, 256, (batch_max, crop, crop, 3), dtype=np.uint8)
+    # Each of its own contrast: equal ranges would hide that they are shared.
+    images >>= (np.arange(batch_max, dtype=np.uint8) % _CONTRASTS)[:, None, None, None]
+    alone = np.concatenate([model.engine.infer(image[None]) for image in images])
+    allowed = _BATCH_ROUNDING * float(alone.max() - alone.min())
+    return all(
+        np.abs(model.engine.infer(images[:size]) - alone[:size]).max() <= allowed for size in range(2, batch_max + 1)
+    )
 
 
 def warm_up(model: Model) -> float:

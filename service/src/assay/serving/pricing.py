@@ -39,6 +39,11 @@ class PriceList:
         megapixels = header.pixels / 1e6
         return _FIXED + megapixels * (slope + _RESIZE / scale**2)
 
+    @property
+    def model_ms(self) -> float:
+        """Estimated CPU-ms in the model: the part of every price that no header changes."""
+        return self._model_ms
+
     def price_ms(self, header: ImageHeader) -> float:
         """Estimated CPU-ms of a request with this image."""
         return self._slowness * self._table_ms(header) + self._model_ms

@@ -9,10 +9,12 @@ import structlog
 from assay.platform.cpu import CpuLimit, cpu_limit
 from assay.platform.memory import memory_limit_bytes
 from assay.serving.admission import Admission
+from assay.serving.batcher import Batcher
+from assay.serving.cache import Cache
 from assay.serving.errors import NotReadyError
 from assay.serving.executor import Executor
 from assay.serving.lifecycle import Lifecycle
-from assay.serving.model import Model, load_model, warm_up
+from assay.serving.model import Model, batches_alike, load_model, warm_up
 from assay.serving.receiving import ReceivingBudget
 from assay.serving.request import RequestPath
 from assay.settings import Settings
@@ -23,6 +25,10 @@ _RECEIVING_SHARE = 8
 worker) and the model."""
 
 _RECEIVING_DEFAULT = 256 << 20  # without a memory limit: the eighth of the chart's 2 GiB
+
+_BATCHER_MILLICORES = 1500
+"""Above this CPU limit one batching thread is what limits a process: the model takes two thirds of a request's CPU
+time, so one thread in the model keeps half another one busy decoding."""
 
 _log = structlog.get_logger()
 
@@ -53,6 +59,7 @@ class Process:
     admission: Admission
     receiving: ReceivingBudget
     lifecycle: Lifecycle
+    cache: Cache | None
     slot: Slot = field(default_factory=Slot)
 
     async def load(self) -> None:
@@ -63,7 +70,16 @@ class Process:
         model_ms = statistics.median(await asyncio.gather(*warm_ups))
         manifest = model.pack.manifest
         self.telemetry.set_model(manifest.name, manifest.precision, model.pack.digest)
-        self.slot.path = RequestPath(model, model_ms, self.settings, self.admission, self.executor, self.telemetry)
+        self.slot.path = RequestPath(
+            model,
+            model_ms,
+            self.settings,
+            self.admission,
+            self.executor,
+            self.telemetry,
+            batcher=await self._batcher(model) if self.settings.batching else None,
+            cache=self.cache,
+        )
         self.lifecycle.loaded()
         _log.info(
             "The model is loaded and warm.",
@@ -73,6 +89,23 @@ class Process:
             uri=model.uri,
             model_ms=round(model_ms, 2),
         )
+
+    async def _batcher(self, model: Model) -> Batcher | None:
+        """The batcher, every batch size warm; none where a batch would change the answers."""
+        most = self.settings.batch_max
+        if not await self.executor.submit(lambda: batches_alike(model, most)):
+            _log.warning(
+                "Images change each other's scores in this model, so it is served without batching. Packs quantised "
+                "dynamically do that; a static recipe does not.",
+                pack=model.pack.manifest.name,
+            )
+            return None
+        if self.limit.millicores > _BATCHER_MILLICORES:
+            _log.warning(
+                "One thread computes all batches, so the model gets one core of this limit. Batch in pods of one core.",
+                millicores=self.limit.millicores,
+            )
+        return Batcher(model.engine, most, self.settings.batch_window_ms / 1000, self.telemetry)
 
 
 def worker_threads(settings: Settings, limit: CpuLimit) -> int:
@@ -107,6 +140,9 @@ def build_process(settings: Settings) -> Process:
     telemetry.set_limits(cores, workers, disagreement)
     admission = Admission(settings.queue_budget_ms, min(cores, workers))
     telemetry.queue_cost.set_function(lambda: admission.waiting_ms / 1000)
+    cache = Cache(settings.cache_bytes, telemetry) if settings.cache_bytes else None
+    if cache is not None:
+        telemetry.cache_bytes.set_function(lambda: cache.bytes)
     receiving = settings.max_receiving_bytes or (memory // _RECEIVING_SHARE if memory else _RECEIVING_DEFAULT)
     return Process(
         settings=settings,
@@ -118,4 +154,5 @@ def build_process(settings: Settings) -> Process:
         admission=admission,
         receiving=ReceivingBudget(max(receiving, settings.max_body_bytes)),
         lifecycle=Lifecycle(telemetry),
+        cache=cache,
     )

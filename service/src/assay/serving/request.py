@@ -1,19 +1,22 @@
-"""A request's way through the service, once its body is here: header, price, admission, worker, answer."""
+"""A request's way through the service, once its body is here: cache, header, price, admission, worker, answer."""
 
+import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.serving.admission import Admission
+from assay.serving.batcher import Batcher, Waiting
+from assay.serving.cache import Cache, key_of
 from assay.serving.errors import DeadlineExceededError
-from assay.serving.executor import Executor
+from assay.serving.executor import Executor, Reply
 from assay.serving.model import Model
 from assay.serving.pricing import PriceList
-from assay.serving.stages import Classified, classify, classify_pixels
+from assay.serving.stages import Classified, Prepared, infer, prepare
 from assay.settings import Settings
 from assay.telemetry import Telemetry
 from assay.vision.errors import ImageError, TooManyPixels
@@ -24,10 +27,11 @@ from assay.vision.header import ImageHeader, read_header
 class Answer:
     """What an image shows: (class index, label, score), best first. ``stages``: wall seconds, without ``respond``.
 
-    ``cpu_s``: CPU seconds on the worker. ``finished``: `time.perf_counter` when the worker was done.
+    ``cpu_s``: CPU seconds on worker and batcher; none for an answer that another request has paid for. ``finished``:
+    `time.perf_counter` when the answer was there.
     """
 
-    predictions: list[tuple[int, str, float]]
+    predictions: Sequence[tuple[int, str, float]]
     stages: dict[str, float]
     cpu_s: float
     finished: float
@@ -51,8 +55,28 @@ Picture = bytes | NDArray[np.uint8]
 """An image of a request: an encoded file, or the model's own input, uint8 [crop, crop, 3]."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """An admitted image. Times are those of `time.perf_counter`; ``model_ms`` is the model's part of the price.
+
+    ``queued``: since when it waits. ``received``: when its request was admitted, from which the deadline counts.
+    """
+
+    picture: Picture
+    header: ImageHeader | None
+    top_k: int
+    price_ms: float
+    model_ms: float
+    queued: float
+    received: float
+
+
 class RequestPath:
-    """Takes images to answers for one loaded model. Lives on the event loop; the stages run on worker threads."""
+    """Takes images to answers for one loaded model. Lives on the event loop; the stages run on worker threads.
+
+    ``batcher``: computes the model if given, else each worker does. ``cache``: may be shared with the path of another
+    model.
+    """
 
     def __init__(
         self,
@@ -62,6 +86,9 @@ class RequestPath:
         admission: Admission,
         executor: Executor,
         telemetry: Telemetry,
+        *,
+        batcher: Batcher | None = None,
+        cache: Cache | None = None,
     ) -> None:
         self.model = model
         self._max_pixels = settings.max_pixels
@@ -70,6 +97,8 @@ class RequestPath:
         self._executor = executor
         self._telemetry = telemetry
         self._prices = PriceList(model.pack.manifest.preprocess, model_ms)
+        self._batcher = batcher
+        self._cache = cache
 
     async def classify(self, data: bytes, top_k: int, started: float) -> Answer:
         """Labels of an encoded image. ``started``: `time.perf_counter` when the request arrived.
@@ -77,21 +106,45 @@ class RequestPath:
         Raises the errors of ``vision`` for the image, `OverloadedError` when the queue is full, `DeadlineExceededError`
         when the request waited too long.
         """
+        if self._cache is None:
+            return await self._compute(data, top_k, started)
+        received = time.perf_counter()
+        key = await key_of(data, self.model.pack.digest, top_k)
+        found = await self._cache.find(key)
+        looked_up = time.perf_counter()
+        stages = {"receive": received - started, "cache": looked_up - received}
+        if found is not None:
+            return Answer(found, stages, 0.0, looked_up)
+        with self._cache.lead(key) as land:
+            answer = await self._compute(data, top_k, looked_up, received)
+            land(tuple(answer.predictions))
+        stages["receive"] += answer.stages["receive"]  # header and admission
+        return replace(answer, stages=answer.stages | stages)
+
+    async def _compute(self, data: bytes, top_k: int, started: float, received: float | None = None) -> Answer:
+        """The answer by way of worker and model. ``received``: since when the deadline counts; else from here."""
         header = read_header(data, self._max_pixels)
         self._telemetry.observe_pixels(header.pixels)
         price_ms = self._prices.price_ms(header)
         self._admission.admit(price_ms)
-        received = time.perf_counter()
-        return await self._answer(data, header, top_k, price_ms, started, received, received)
+        queued = time.perf_counter()
+        job = _Job(data, header, top_k, price_ms, self._prices.model_ms, queued, received or queued)
+        return await self._answer(job, started)
 
     async def classify_several(self, pictures: Sequence[Picture], top_k: int, started: float) -> list[Answer]:
         """Labels of each of a request's images, in order; at least one. Raises what `classify` raises, for any of them.
 
         All are admitted at once or none is, and may have as many pixels together as one image may. They are then
         worked on one after the other, so that a request of many images takes turns with everybody else's, and the
-        deadline is that of the whole request.
+        deadline is that of the whole request. The cache knows single images only.
         """
+        if self._cache is not None and len(pictures) == 1 and isinstance(pictures[0], bytes):
+            try:
+                return [await self.classify(pictures[0], top_k, started)]
+            except ImageError as error:
+                raise type(error)(f"Image 0: {error}") from error
         headers = self._headers(pictures)
+        model_ms = self._prices.model_ms
         prices = [
             self._prices.tensor_price_ms() if header is None else self._prices.price_ms(header) for header in headers
         ]
@@ -103,7 +156,8 @@ class RequestPath:
             for picture, header, price_ms in zip(pictures, headers, prices, strict=True):
                 handed_over += 1
                 queued = time.perf_counter() if answers else received
-                answers.append(await self._answer(picture, header, top_k, price_ms, started, queued, received))
+                job = _Job(picture, header, top_k, price_ms, model_ms, queued, received)
+                answers.append(await self._answer(job, started))
                 started = answers[-1].finished
         except ImageError as error:
             raise type(error)(f"Image {len(answers)}: {error}") from error
@@ -135,51 +189,64 @@ class RequestPath:
                 self._telemetry.observe_pixels(header.pixels)
         return headers
 
-    async def _answer(
-        self,
-        picture: Picture,
-        header: ImageHeader | None,
-        top_k: int,
-        price_ms: float,
-        started: float,
-        queued: float,
-        received: float,
-    ) -> Answer:
-        """The answer to one admitted image, which waits since ``queued``, of a request that was ``received``."""
-        work = partial(self._work, picture, header, top_k, price_ms, queued, received)
-        result = await self._executor.submit(work)
-        if header is None:
+    async def _answer(self, job: _Job, started: float) -> Answer:
+        """The answer to one admitted image; ``started``: where the stage ``receive`` begins."""
+        if self._batcher is None:
+            result = await self._executor.submit(partial(self._work, job))
+        else:
+            result = await self._batch(self._batcher, job)
+        if job.header is None:
             self._prices.learn_model(result.model_cpu_s * 1000)
         else:
-            self._prices.learn(header, result.pixels_cpu_s * 1000, result.model_cpu_s * 1000)
+            self._prices.learn(job.header, result.pixels_cpu_s * 1000, result.model_cpu_s * 1000)
         labels = self.model.pack.labels
         return Answer(
             predictions=[(index, labels[index], score) for index, score in result.predictions],
-            stages={"receive": queued - started, **result.stages},
+            stages={"receive": job.queued - started, **result.stages},
             cpu_s=result.cpu_s,
             finished=result.finished,
         )
 
-    def _work(
-        self,
-        picture: Picture,
-        header: ImageHeader | None,
-        top_k: int,
-        price_ms: float,
-        queued: float,
-        received: float,
-    ) -> Classified:
-        """The worker's part. What is too late is dropped here, before anything was spent on it."""
-        self._admission.leave(price_ms)
+    def _begin(self, job: _Job) -> float:
+        """When the work on an image begins. What is too late is dropped here, before anything was spent on it."""
         begun = time.perf_counter()
-        if begun - received > self._deadline_s:
+        if begun - job.received > self._deadline_s:
             raise DeadlineExceededError(
-                f"The request waited {begun - received:.2f} s, beyond its deadline of {self._deadline_s:.2f} s."
+                f"The request waited {begun - job.received:.2f} s, beyond its deadline of {self._deadline_s:.2f} s."
             )
-        if isinstance(picture, bytes):
-            assert header is not None  # noqa: S101 - every encoded image has one
-            result = classify(picture, header, self.model.pack, self.model.engine, top_k=top_k, started=begun)
-        else:
-            result = classify_pixels(picture, self.model.engine, top_k=top_k, started=begun)
-        result.stages["queue"] = begun - queued
+        return begun
+
+    def _work(self, job: _Job) -> Classified:
+        """The worker's part."""
+        self._admission.leave(job.price_ms)
+        begun = self._begin(job)
+        result = infer(self._prepared(job, begun), self.model.engine, top_k=job.top_k)
+        result.stages["queue"] = begun - job.queued
         return result
+
+    def _batch(self, batcher: Batcher, job: _Job) -> asyncio.Future[Classified]:
+        """Have a worker prepare the image, and the batcher do the rest."""
+        reply: Reply[Classified] = Reply()
+        batcher.expect()
+        self._executor.submit_for(reply, partial(self._prepare, batcher, job, reply))
+        return reply.future
+
+    def _prepare(self, batcher: Batcher, job: _Job, reply: Reply[Classified]) -> None:
+        """The worker's part when batching: its image goes on waiting, for the model."""
+        self._admission.begin(job.price_ms - job.model_ms)
+        leave = partial(self._admission.leave, job.model_ms)
+        try:
+            begun = self._begin(job)
+            prepared = self._prepared(job, begun)
+        except BaseException:
+            leave()
+            batcher.forgo()
+            raise
+        prepared.stages["queue"] = begun - job.queued
+        batcher.put(Waiting(prepared, job.top_k, job.received + self._deadline_s, leave, reply))
+
+    def _prepared(self, job: _Job, begun: float) -> Prepared:
+        if not isinstance(job.picture, bytes):
+            return Prepared(job.picture, {}, 0.0, begun)
+        assert job.header is not None  # noqa: S101 - every encoded image has one
+        return prepare(job.picture, job.header, self.model.pack.manifest.preprocess, started=begun)
