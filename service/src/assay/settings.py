@@ -101,8 +101,8 @@ class Settings(BaseSettings):
     leaves the deadline room for the work itself."""
 
     cache_bytes: int = Field(default=0, ge=0)
-    """Bytes of answers to keep for images that come again, about 1 KB each at three labels; 0 keeps none and costs
-    nothing. Worth it where images repeat: a miss pays for a digest of the image."""
+    """Bytes of answers to keep for images that come again, about 0.7 KB each at three labels; 0 keeps none and
+    costs nothing. Worth it where images repeat: a miss pays for a digest of the image."""
 
     batching: bool = False
     """Whether images under way together go through the model together. Off: on a CPU it gains a few percent at best,
