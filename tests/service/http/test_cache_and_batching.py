@@ -1,5 +1,6 @@
 """A server that remembers answers, and one that batches: the same answers, the same accounts, the same end."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -60,6 +61,23 @@ def test_answer_comes_again_without_being_computed(caching):
 def test_other_number_of_labels_is_another_answer(caching):
     answers = [classify(caching, jpeg("coffee"), params={"top_k": count}).json() for count in (2, 5, 2)]
     assert [len(answer["predictions"]) for answer in answers] == [2, 5, 2]
+
+
+def test_answer_is_the_same_by_way_of_the_inference_protocol(caching):
+    answer = classify(caching, jpeg("flower")).json()
+    hits = caching.metrics()["assay_cache_hits_total"]
+    head = {"inputs": [{"name": "encoded", "datatype": "BYTES", "shape": [1], "parameters": {}}]}
+    data = jpeg("flower")
+    head["inputs"][0]["parameters"]["binary_data_size"] = len(data) + 4
+    text = json.dumps(head).encode()
+    found = httpx.post(
+        f"{caching.url}/v2/models/assay/infer",
+        content=text + len(data).to_bytes(4, "little") + data,
+        headers={"Inference-Header-Content-Length": str(len(text))},
+    ).json()
+    scores = next(output["data"] for output in found["outputs"] if output["name"] == "scores")
+    assert scores == pytest.approx([one["score"] for one in answer["predictions"]], abs=1e-6)
+    assert caching.metrics()["assay_cache_hits_total"] == hits + 1
 
 
 def test_broken_image_is_refused_each_time(caching):
