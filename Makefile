@@ -88,7 +88,12 @@ $(VENV)/.build: $(VENV)/.python requirements/build.txt requirements/data.txt ser
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e service
 	touch $@
 
-$(VENV)/.test: $(VENV)/.build requirements/test.txt requirements/load.txt operator/pyproject.toml
+$(VENV)/.s3: $(VENV)/.python requirements/s3.txt
+	$(PYTHON) -m venv $(VENV)/s3
+	$(VENV)/s3/bin/pip install --quiet --require-hashes -r requirements/s3.txt
+	touch $@
+
+$(VENV)/.test: $(VENV)/.build $(VENV)/.s3 requirements/test.txt requirements/load.txt operator/pyproject.toml
 	$(BIN)/pip install --quiet --require-hashes -r requirements/test.txt
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements/load.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e operator

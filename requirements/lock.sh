@@ -22,6 +22,7 @@ lock test
 for name in service operator build; do
     lock "$name" --constraints "$target/test.txt"
 done
+lock s3
 lock data --no-deps
 lock load --no-deps
 if [ "$target" != . ]; then

@@ -12,6 +12,10 @@ pytestmark = pytest.mark.system
     [
         ("terminationGracePeriodSeconds=19", "terminationGracePeriodSeconds is 19, but a stopping pod needs 20"),
         ("drain.delaySeconds=30,terminationGracePeriodSeconds=30", "a stopping pod needs 45"),
+        (
+            "settings.STORE_URI=s3://answers/a,terminationGracePeriodSeconds=24",
+            "a stopping pod needs 25: drain.delaySeconds + drain.timeoutSeconds + drain.storeTimeoutSeconds + 5",
+        ),
         ("settings.DEADLINE_MS=10001", "settings.DEADLINE_MS is 10001, and drain.timeoutSeconds is 10"),
         ("resources.limits.memory=null", "resources.limits.memory is missing"),
         ("resources.limits.cpu=null", "resources.limits.cpu is missing"),
@@ -51,6 +55,7 @@ def test_all_contradictions_are_told_at_once(chart):
     "values",
     [
         "terminationGracePeriodSeconds=20",
+        "settings.STORE_URI=s3://answers/a,terminationGracePeriodSeconds=25",
         "settings.DEADLINE_MS=10000",
         "replicas=0",
         "replicas=1,podDisruptionBudget.maxUnavailable=1",

@@ -116,6 +116,16 @@ def test_grace_period_follows_the_drain(chart):
     assert (env["ASSAY_DRAIN_DELAY_S"], env["ASSAY_DRAIN_TIMEOUT_S"]) == ("20", "30")
 
 
+@pytest.mark.parametrize(
+    "where", ["settings.STORE_URI=s3://answers/a", "extraEnv[0].name=ASSAY_STORE_URI,extraEnv[0].value=s3://answers/a"]
+)
+def test_grace_period_has_time_to_store_what_waits(chart, where):
+    objects = chart.render("--set", f"drain.storeTimeoutSeconds=40,{where}")
+    assert objects.get("Deployment", "assay")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 60
+    env = objects.environment()
+    assert (env["ASSAY_STORE_URI"], env["ASSAY_DRAIN_STORE_TIMEOUT_S"]) == ("s3://answers/a", "40")
+
+
 def test_settings_become_environment_with_whole_numbers(chart):
     env = chart.render("--set", "settings.MAX_BODY_BYTES=16777216,settings.LOG_FORMAT=json").environment()
     assert env["ASSAY_MAX_BODY_BYTES"] == "16777216"

@@ -16,7 +16,8 @@ from assay_operator.settings import Settings as OperatorSettings
 
 OWN_SETTINGS = {
     "MODEL_URI", "MODEL_DIGEST", "MODEL_PRECISION", "VARIANT", "BASE_MODEL_URI", "BASE_MODEL_DIGEST",
-    "CPU_LIMIT_MILLICORES", "MEMORY_LIMIT_BYTES", "CACHE_DIR", "DRAIN_DELAY_S", "DRAIN_TIMEOUT_S", "HOST", "PORT",
+    "CPU_LIMIT_MILLICORES", "MEMORY_LIMIT_BYTES", "CACHE_DIR", "DRAIN_DELAY_S", "DRAIN_TIMEOUT_S",
+    "DRAIN_STORE_TIMEOUT_S", "HOST", "PORT",
 }  # fmt: skip
 
 
@@ -172,6 +173,10 @@ def test_settings_are_those_of_the_program_within_the_same_bounds(schema, path, 
 
 def test_drain_has_the_bounds_of_the_service(schema):
     fields = Settings.model_json_schema()["properties"]
-    for value, setting in {"delaySeconds": "drain_delay_s", "timeoutSeconds": "drain_timeout_s"}.items():
+    for value, setting in {
+        "delaySeconds": "drain_delay_s",
+        "timeoutSeconds": "drain_timeout_s",
+        "storeTimeoutSeconds": "drain_store_timeout_s",
+    }.items():
         part = part_of(schema, ("drain", value))
         assert [part["minimum"], part["maximum"]] == [fields[setting]["minimum"], fields[setting]["maximum"]]

@@ -27,12 +27,24 @@ capabilities:
 
 {{/* Names of the environment that the chart itself sets, as a JSON list: neither `settings` nor `extraEnv` may set them again. */}}
 {{- define "assay.ownEnvironment" -}}
-{{- list "ASSAY_MODEL_URI" "ASSAY_MODEL_DIGEST" "ASSAY_MODEL_PRECISION" "ASSAY_VARIANT" "ASSAY_BASE_MODEL_URI" "ASSAY_BASE_MODEL_DIGEST" "ASSAY_CPU_LIMIT_MILLICORES" "ASSAY_MEMORY_LIMIT_BYTES" "ASSAY_CACHE_DIR" "ASSAY_DRAIN_DELAY_S" "ASSAY_DRAIN_TIMEOUT_S" "ASSAY_HOST" "ASSAY_PORT" | toJson -}}
+{{- list "ASSAY_MODEL_URI" "ASSAY_MODEL_DIGEST" "ASSAY_MODEL_PRECISION" "ASSAY_VARIANT" "ASSAY_BASE_MODEL_URI" "ASSAY_BASE_MODEL_DIGEST" "ASSAY_CPU_LIMIT_MILLICORES" "ASSAY_MEMORY_LIMIT_BYTES" "ASSAY_CACHE_DIR" "ASSAY_DRAIN_DELAY_S" "ASSAY_DRAIN_TIMEOUT_S" "ASSAY_DRAIN_STORE_TIMEOUT_S" "ASSAY_HOST" "ASSAY_PORT" | toJson -}}
 {{- end -}}
 
-{{/* Seconds a stopping pod is given. 5: flushing what is left and leaving the interpreter. */}}
+{{/* Whether answers are stored, as "true" or nothing: the URI may also come from a Secret, through extraEnv. */}}
+{{- define "assay.stores" -}}
+{{- $stores := .Values.settings.STORE_URI -}}
+{{- range .Values.extraEnv -}}
+{{- if eq .name "ASSAY_STORE_URI" -}}
+{{- $stores = true -}}
+{{- end -}}
+{{- end -}}
+{{- if $stores -}}true{{- end -}}
+{{- end -}}
+
+{{/* Seconds a stopping pod is given. 5: closing connections and leaving the interpreter. */}}
 {{- define "assay.graceNeeded" -}}
-{{- add (int .Values.drain.delaySeconds) (int .Values.drain.timeoutSeconds) 5 -}}
+{{- $store := ternary .Values.drain.storeTimeoutSeconds 0 (eq (include "assay.stores" .) "true") -}}
+{{- add (int .Values.drain.delaySeconds) (int .Values.drain.timeoutSeconds) (int $store) 5 -}}
 {{- end -}}
 
 {{- define "assay.grace" -}}

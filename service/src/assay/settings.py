@@ -120,6 +120,17 @@ class Settings(BaseSettings):
     drain_timeout_s: float = Field(default=10, ge=0, le=600)
     """Seconds after that for admitted requests to finish; ten deadlines."""
 
+    store_uri: str = ""
+    """Where answered requests of ``/v1/classify`` are kept, image and result: ``file:///folder``, ``s3://bucket/prefix``,
+    ``gs://…``, ``az://…``; empty keeps nothing. Credentials come from each cloud's environment (``AWS_ACCESS_KEY_ID``)."""
+
+    store_queue_bytes: int = Field(default=64 << 20, ge=1 << 20, le=4 << 30)
+    """Bytes of answers that may wait to be stored; new ones are dropped beyond it, and beyond a quarter of the memory
+    limit. 64 MiB are half a minute of 20 photos of 100 KB a second."""
+
+    drain_store_timeout_s: float = Field(default=5, ge=0, le=600)
+    """Seconds, after the last answer of a drain, for what waits to be stored; the rest is lost, and counted."""
+
     termination_log: Path = TERMINATION_LOG
     """File for the container's last words; written only where it exists, as it does in a pod."""
 

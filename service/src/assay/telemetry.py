@@ -34,6 +34,9 @@ PIXELS = (50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 4e6, 8e6, 12e6, 16e6, 32e6)
 BATCH_SIZES = (1, 2, 4, 8, 16, 32)
 """Bucket bounds for batches, up to the largest that may be set."""
 
+STORE_DROPS = ("QueueFull", "SinkFailed", "DrainDeadline")
+"""Why an answer is not stored: no room in the queue, refused by a sink that takes others, or too late in the drain."""
+
 _SMOOTHING = 0.02  # weight of one request in the mean cost: the last 50 or so, a second at full load
 
 
@@ -96,6 +99,10 @@ class Telemetry:
         self._threads = gauge("assay_worker_threads", "Threads that decode and infer.")
         self._model = gauge("assay_model_info", "The pack that is served.", ["name", "precision", "digest"])
         self.ready = gauge("assay_ready", "1 while this process takes traffic.")
+        self.store_written = counter("assay_store_written", "Answers stored, image and result.")
+        dropped = counter("assay_store_dropped", "Answers not stored, by reason.", ["reason"])
+        self.store_dropped = {reason: dropped.labels(reason) for reason in STORE_DROPS}
+        self.store_queue_bytes = gauge("assay_store_queue_bytes", "Bytes of the answers that wait to be stored.")
         self.mean_cost_s = math.nan
         self._ceiling.set(math.nan)  # unknown until something was measured
         self._limit_cores = math.nan

@@ -30,6 +30,8 @@ def classifies(path: str) -> bool:
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 """A client's request id is kept when it is of this form; it goes into headers and logs."""
 
+_OK = 200
+
 _log = structlog.get_logger()
 
 
@@ -43,6 +45,8 @@ class Record:
     status: int = 0
     body_read: bool = False
     reason: str = ""
+    stored: tuple[bytes, bytes] | None = None
+    """Image and result to be stored once they were answered; nothing while storing is off."""
 
 
 class LoopClock:
@@ -136,8 +140,10 @@ class Envelope:
                 await internal(error, record.request_id, scope["path"])(scope, receive, dressed)
         finally:
             self._concurrent -= 1
-            lifecycle.leave()
+            lifecycle.leave()  # a drain that waits for this goes on in a later turn of the loop, when all here is done
             self._count(record)
+            if record.stored is not None and record.status == _OK and self._process.store is not None:
+                self._process.store.offer(record.request_id, *record.stored)
 
     def _count(self, record: Record) -> None:
         finished = time.perf_counter()

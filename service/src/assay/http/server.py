@@ -86,7 +86,19 @@ class Server(uvicorn.Server):
         else:
             _log.warning("Some requests were not finished in time.", drain_timeout_s=settings.drain_timeout_s)
             self.force_exit = True
+        if (store := self._process.store) is not None and (lost := await store.flush(settings.drain_store_timeout_s)):
+            _log.warning(
+                "Some answers could not be stored in time; they are lost.",
+                answers=lost,
+                drain_store_timeout_s=settings.drain_store_timeout_s,
+            )
         self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close every connection, then the store: a write must not be under way when the interpreter ends."""
+        await super().shutdown(sockets)
+        if self._process.store is not None:
+            self._process.store.close()
 
 
 def make_server(settings: Settings) -> Server:

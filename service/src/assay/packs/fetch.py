@@ -1,7 +1,6 @@
 """Brings a pack or dataset to a local file whose digest is verified; the only part of packs that uses the network."""
 
 import hashlib
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from assay.packs.builtin import SCHEME as BUILTIN
 from assay.packs.builtin import builtin_path
 from assay.packs.manifest import is_digest
 from assay.packs.tar import file_digest, verify_digest
+from assay.platform.objectstore import allows_plain_http
 
 Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in total."""
@@ -173,9 +173,7 @@ def _open_store(uri: str, remaining_s: float) -> tuple[Any, str]:
         client["allow_http"] = parts.scheme == "http"
         base = f"{parts.scheme}://{parts.netloc}{folder}"
         return HTTPStore(base, client_options=client, retry_config=retry), unquote(name)
-    # Given options replace those of the environment; an object store inside a cluster is often plain HTTP.
-    variable = {"s3": "AWS_ALLOW_HTTP", "gs": "GOOGLE_ALLOW_HTTP", "az": "AZURE_ALLOW_HTTP"}[parts.scheme]
-    client["allow_http"] = os.environ.get(variable, "").lower() in ("1", "true", "yes")
+    client["allow_http"] = allows_plain_http(parts.scheme)
     base = f"{parts.scheme}://{parts.netloc}{folder}"
     return from_url(base, client_options=client, retry_config=retry), unquote(name)
 

@@ -18,6 +18,8 @@ from assay.serving.model import Model, batches_alike, load_model, warm_up
 from assay.serving.receiving import ReceivingBudget
 from assay.serving.request import RequestPath
 from assay.settings import Settings
+from assay.storage.queue import StoreQueue
+from assay.storage.sinks import Sink
 from assay.telemetry import Telemetry
 
 _RECEIVING_SHARE = 8
@@ -29,6 +31,9 @@ _RECEIVING_DEFAULT = 256 << 20  # without a memory limit: the eighth of the char
 _BATCHER_MILLICORES = 1500
 """Above this CPU limit one batching thread is what limits a process: the model takes two thirds of a request's CPU
 time, so one thread in the model keeps half another one busy decoding."""
+
+_STORE_SHARE = 4
+"""The store's queue may hold this fraction of the memory limit, whatever its setting says: it must not end the pod."""
 
 _log = structlog.get_logger()
 
@@ -60,6 +65,7 @@ class Process:
     receiving: ReceivingBudget
     lifecycle: Lifecycle
     cache: Cache | None
+    store: StoreQueue | None
     slot: Slot = field(default_factory=Slot)
 
     async def load(self) -> None:
@@ -128,6 +134,17 @@ def _tell_limit(limit: CpuLimit, workers: int) -> None:
     _log.info("CPU is divided.", millicores=limit.millicores, source=limit.source, workers=workers)
 
 
+def _store(settings: Settings, memory: int | None, telemetry: Telemetry) -> StoreQueue | None:
+    """The queue of answers to be stored, if they are to be. Raises `SettingsError` for a URI that names no sink."""
+    if not settings.store_uri:
+        return None
+    limit = min(settings.store_queue_bytes, memory // _STORE_SHARE if memory else settings.store_queue_bytes)
+    store = StoreQueue(Sink(settings.store_uri), limit, telemetry)
+    telemetry.store_queue_bytes.set_function(lambda: store.held_bytes)
+    _log.info("Answers are stored.", uri=settings.store_uri, queue_bytes=limit)
+    return store
+
+
 def build_process(settings: Settings) -> Process:
     """The objects of a process with these settings; its model is not loaded yet."""
     limit = cpu_limit(settings.cpu_limit_millicores or None)
@@ -155,4 +172,5 @@ def build_process(settings: Settings) -> Process:
         receiving=ReceivingBudget(max(receiving, settings.max_body_bytes)),
         lifecycle=Lifecycle(telemetry),
         cache=cache,
+        store=_store(settings, memory, telemetry),
     )

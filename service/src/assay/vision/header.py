@@ -47,7 +47,7 @@ class ImageHeader:
         return (self.height, self.width) if self.orientation >= _SIDEWAYS else (self.width, self.height)
 
 
-def _sniff(data: bytes) -> tuple[str, Callable[[bytes], Dimensions]]:
+def _reader(data: bytes) -> tuple[str, Callable[[bytes], Dimensions]]:
     if data.startswith(jpeg.SIGNATURE):
         return "JPEG", jpeg.read
     if data.startswith(png.SIGNATURE):
@@ -64,13 +64,18 @@ def _sniff(data: bytes) -> tuple[str, Callable[[bytes], Dimensions]]:
     raise UnsupportedMediaType(f"Expected an image in one of {', '.join(MEDIA_TYPES)}; got {seen}.")
 
 
+def sniff(data: bytes) -> str:
+    """The format of an encoded image, by Pillow's name, from its first bytes. Raises `UnsupportedMediaType`."""
+    return _reader(data)[0]
+
+
 def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> ImageHeader:
     """Header of an encoded image.
 
     Raises `UnsupportedMediaType` for bytes that are no image taken here, `ImageBroken` for a header that ends early or
     makes no sense, `TooManyPixels` above ``max_pixels``.
     """
-    name, read = _sniff(data)
+    name, read = _reader(data)
     width, height, progressive, orientation = read(data)
     if width <= 0 or height <= 0:
         raise ImageBroken(f"The {name} file says that it is {width} x {height} pixels.")

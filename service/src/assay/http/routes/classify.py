@@ -73,7 +73,10 @@ def router(process: Process) -> APIRouter:
             "request_id": record.request_id,
         }
         record.answer = answer
-        response = Response(json.dumps(content), media_type="application/json")
+        result = json.dumps(content).encode()
+        if process.store is not None:
+            record.stored = data, result
+        response = Response(result, media_type="application/json")
         response.headers["Server-Timing"] = server_timing(answer)
         return response
 
