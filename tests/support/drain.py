@@ -4,15 +4,13 @@ import asyncio
 import json
 import random
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from support.images import jpeg
 from support.openloop import Outcome, poisson
 from support.server import Server, running
-
-MARGIN_S = 0.25
-"""Requests due so long before the delay ends must be answered; later ones may meet the end of the process."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +26,20 @@ class Drained:
     faults: list[str]
 
 
-async def _end(server: Server, rate: float, at_s: float, seed: int) -> list[Outcome]:
+async def _end(server: Server, rate: float, at_s: float, seed: int) -> tuple[list[Outcome], float]:
+    """Outcomes of the load, and `time.monotonic` just before the signal."""
     gone = asyncio.Event()
     bodies = [jpeg(name) for name in ("coffee", "chelsea", "rocket")]
 
-    async def end() -> None:
+    async def end() -> float:
         await asyncio.sleep(at_s)
+        signalled = time.monotonic()
         server.terminate()
         await asyncio.to_thread(server.wait)
         gone.set()
+        return signalled
 
-    outcomes, _ = await asyncio.gather(poisson(server.url, bodies, rate, gone, seed), end())
-    return outcomes
+    return tuple(await asyncio.gather(poisson(server.url, bodies, rate, gone, seed), end()))
 
 
 def drained(builtin_dir: Path, *, rate: float, seed: int) -> Drained:
@@ -54,16 +54,15 @@ def drained(builtin_dir: Path, *, rate: float, seed: int) -> Drained:
         settings = {"drain_delay_s": delay_s, "deadline_ms": 60_000, "queue_budget_ms": 60_000, "drain_timeout_s": 60}
         store = {"store_uri": Path(folder).as_uri(), "drain_store_timeout_s": 60}
         with running(builtin_dir, **settings, **store) as server:
-            outcomes = asyncio.run(_end(server.wait_ready(), rate, at_s, seed))
+            outcomes, signalled = asyncio.run(_end(server.wait_ready(), rate, at_s, seed))
             code = server.wait()
         results = [json.loads(path.read_text()) for path in Path(folder).rglob("*.json")]
     came_in = server.event("Every request that came in")
-    return judged(code, int(came_in["requests"]) if came_in else -1, outcomes, len(results), at_s + delay_s)
+    return judged(code, int(came_in["requests"]) if came_in else -1, outcomes, len(results), signalled + delay_s)
 
 
-def judged(code: int, came_in: int, outcomes: list[Outcome], stored: int, serving_s: float) -> Drained:
-    """The round's figures, and its faults."""
-    begun = outcomes[0].due if outcomes else 0.0
+def judged(code: int, came_in: int, outcomes: list[Outcome], stored: int, serves_until: float) -> Drained:
+    """The round's figures, and its faults. Before ``serves_until`` (`time.monotonic`) nothing may be turned away."""
     answered = sum(outcome.status == 200 for outcome in outcomes)
     refused = [outcome for outcome in outcomes if outcome.status not in (0, 200)]
     unread = [outcome for outcome in outcomes if outcome.status == 0]
@@ -74,6 +73,6 @@ def judged(code: int, came_in: int, outcomes: list[Outcome], stored: int, servin
         faults.append(f"{came_in} requests came in, {answered} were answered")
     if stored != answered:
         faults.append(f"{answered} requests were answered, {stored} are stored")
-    early = [outcome for outcome in refused + unread if outcome.due - begun < serving_s - MARGIN_S]
-    faults += [f"status {one.status} {one.code}{one.why} at {one.due - begun:.2f} s" for one in early]
+    early = [outcome for outcome in refused + unread if outcome.ended < serves_until]
+    faults += [f"{one.status} {one.code}{one.why}, {serves_until - one.ended:.3f} s too early" for one in early]
     return Drained(code, came_in, answered, len(refused), len(unread), stored, faults)
