@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from assay.packs.archive import read_pack, write_pack
 from onnx import numpy_helper
+
+from assay.packs.archive import read_pack, write_pack
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ class Share:
         """Count the outcomes for which a property holds, and bound its true share."""
         count, trials = sum(map(holds, outcomes)), len(outcomes)
         effective = trials / design_effect(outcomes, holds)
-        hits = count * effective / trials
+        hits = effective * (count / trials)  # in this order rounding cannot make more hits than trials
         lower, upper = lower_bound(hits, effective, confidence), upper_bound(hits, effective, confidence)
         return cls(count, trials, effective, lower, upper)
 
