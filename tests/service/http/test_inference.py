@@ -1,9 +1,6 @@
 """The Open Inference Protocol, spoken by its own client and by hand."""
 
 import base64
-import json
-import struct
-from types import SimpleNamespace
 
 import httpx
 import numpy as np
@@ -16,8 +13,7 @@ from assay.inference.postprocess import softmax, top_k
 from assay.vision.preprocess import load
 from support.images import PHOTOS, bomb, jpeg
 from support.server import running, wait_until
-
-NAME = "efficientnet-lite0-fp32"
+from support.tensors import NAME, assert_refused, files, infer, one
 
 
 @pytest.fixture(scope="module")
@@ -116,32 +112,6 @@ def test_client_shows_the_reason_of_a_refusal(client):
     assert caught.value.status() == "415"
 
 
-def body(message, binary=b""):
-    head = json.dumps(message).encode() if isinstance(message, dict) else message
-    return SimpleNamespace(content=head + binary, headers={"Inference-Header-Content-Length": str(len(head))})
-
-
-def one(name, shape, datatype, data=None, **parameters):
-    return {"inputs": [{"name": name, "shape": shape, "datatype": datatype, "data": data, "parameters": parameters}]}
-
-
-def files(*contents):
-    return b"".join(struct.pack("<I", len(content)) + content for content in contents)
-
-
-def infer(server, message, binary=b"", model=NAME, **headers):
-    sent = body(message, binary)
-    url = f"{server.url}/v2/models/{model}/infer"
-    return httpx.post(url, content=sent.content, headers={**sent.headers, **headers}, timeout=60)
-
-
-def assert_refused(answer, status, code):
-    assert (answer.status_code, answer.headers["Content-Type"]) == (status, "application/problem+json"), answer.text
-    problem = answer.json()
-    assert set(problem) == {"type", "title", "status", "code", "detail", "error"}
-    assert (problem["status"], problem["code"], problem["error"]) == (status, code, problem["detail"])
-
-
 def test_json_takes_files_as_base64_and_answers_in_json(server, base_pack, expected):
     message = one("encoded", [1], "BYTES", [base64.b64encode(jpeg()).decode()])
     answer = httpx.post(f"{server.url}/v2/models/assay/infer", json=message)
@@ -163,113 +133,12 @@ def test_nested_and_flat_numbers_give_the_same_answer(server, pixels):
     assert answers[0].json() == answers[1].json()
 
 
-SIDE = 224 * 224 * 3
-IMAGES = [1, 224, 224, 3]
-FLAT = [0] * SIDE
-WRONG = {
-    "another side": (one("images", [1, 225, 224, 3], "UINT8", binary_data_size=225 * 224 * 3), bytes(225 * 224 * 3)),
-    "channels first": (one("images", [1, 3, 224, 224], "UINT8", binary_data_size=SIDE), bytes(SIDE)),
-    "three dimensions": (one("images", [224, 224, 3], "UINT8", binary_data_size=SIDE), bytes(SIDE)),
-    "no image": (one("images", [0, 224, 224, 3], "UINT8", binary_data_size=0), b""),
-    "negative size": (one("images", [-1, 224, 224, 3], "UINT8", binary_data_size=SIDE), bytes(SIDE)),
-    "nine dimensions": (one("images", [1] * 9, "UINT8", binary_data_size=1), b"1"),
-    "floats by type": (one("images", IMAGES, "FP32", binary_data_size=SIDE * 4), bytes(SIDE * 4)),
-    "pixels called bytes": (one("images", IMAGES, "BYTES", binary_data_size=SIDE), bytes(SIDE)),
-    "files called pixels": (one("encoded", [1], "UINT8", binary_data_size=5), files(b"x")),
-    "unknown tensor": (one("pictures", IMAGES, "UINT8", binary_data_size=SIDE), bytes(SIDE)),
-    "one byte short": (one("images", IMAGES, "UINT8", binary_data_size=SIDE), bytes(SIDE - 1)),
-    "one byte too many": (one("images", IMAGES, "UINT8", binary_data_size=SIDE), bytes(SIDE + 1)),
-    "a size that lies": (one("images", IMAGES, "UINT8", binary_data_size=SIDE - 1), bytes(SIDE - 1)),
-    "a negative size": (one("images", IMAGES, "UINT8", binary_data_size=-1), b""),
-    "a size as text": (one("images", IMAGES, "UINT8", binary_data_size="12"), bytes(12)),
-    "data twice": (one("images", IMAGES, "UINT8", FLAT, binary_data_size=SIDE), bytes(SIDE)),
-    "no data": (one("images", IMAGES, "UINT8"), b""),
-    "no inputs": ({"inputs": []}, b""),
-    "two inputs": ({"inputs": 2 * one("encoded", [1], "BYTES", [""])["inputs"]}, b""),
-    "shared memory": (one("images", IMAGES, "UINT8", FLAT, shared_memory_region="r"), b""),
-    "element longer than the data": (one("encoded", [1], "BYTES", binary_data_size=6), b"\xff\xff\xff\xffab"),
-    "element without a length": (one("encoded", [1], "BYTES", binary_data_size=2), b"\x00\x00"),
-    "fewer elements": (one("encoded", [3], "BYTES", binary_data_size=10), files(b"a", b"b")),
-    "more elements": (one("encoded", [1], "BYTES", binary_data_size=10), files(b"a", b"b")),
-    "number too large": (one("images", IMAGES, "UINT8", [*FLAT[1:], 256]), b""),
-    "number below zero": (one("images", IMAGES, "UINT8", [*FLAT[1:], -1]), b""),
-    "a fraction": (one("images", IMAGES, "UINT8", [*FLAT[1:], 0.5]), b""),
-    "a text among numbers": (one("images", IMAGES, "UINT8", ["a" * 100_000, *FLAT[1:]]), b""),
-    "not a number": (one("images", IMAGES, "UINT8", [*FLAT[1:], float("nan")]), b""),
-    "infinity": (one("images", IMAGES, "UINT8", [*FLAT[1:], float("inf")]), b""),
-    "ragged rows": (one("images", IMAGES, "UINT8", [[FLAT]]), b""),
-    "one number missing": (one("images", IMAGES, "UINT8", FLAT[1:]), b""),
-    "files that are no base64": (one("encoded", [1], "BYTES", ["%%%"]), b""),
-    "files that are numbers": (one("encoded", [1], "BYTES", [7]), b""),
-    "deep nesting": (b"[" * 100_000, b""),
-    "no JSON": (b"hello", b""),
-    "an empty body": (b"", b""),
-    "a list": (b"[]", b""),
-    "bytes that are no text": (b'{"id": "\xff"}', b""),
-    "top_k of nothing": ({**one("encoded", [1], "BYTES", [""]), "parameters": {"top_k": 0}}, b""),
-    "top_k as text": ({**one("encoded", [1], "BYTES", [""]), "parameters": {"top_k": "3"}}, b""),
-    "unknown output": ({**one("encoded", [1], "BYTES", [""]), "outputs": [{"name": "logits"}]}, b""),
-    "an output twice": ({**one("encoded", [1], "BYTES", [""]), "outputs": [{"name": "scores"}] * 2}, b""),
-    "classification": (
-        {
-            **one("encoded", [1], "BYTES", [""]),
-            "outputs": [{"name": "scores", "parameters": {"classification": 3}}],
-        },
-        b"",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_request_that_contradicts_itself_is_refused(server, name):
-    assert_refused(infer(server, *WRONG[name]), 400, "InferenceInvalid")
-
-
-@pytest.mark.parametrize("claimed", ["-1", "0", "1", "10", "999999", "9" * 40, "abc", "", "1.5", "0x10"])
-def test_header_length_that_lies_is_refused(server, claimed):
-    message = one("images", IMAGES, "UINT8", binary_data_size=SIDE)
-    answer = infer(server, message, bytes(SIDE), **{"Inference-Header-Content-Length": claimed})
-    assert_refused(answer, 400, "InferenceInvalid")
-
-
-def test_binary_data_without_a_header_length_is_refused(server):
-    content = body(one("images", IMAGES, "UINT8", binary_data_size=SIDE), bytes(SIDE)).content
-    assert_refused(httpx.post(f"{server.url}/v2/models/assay/infer", content=content), 400, "InferenceInvalid")
-
-
-MANY = {
-    "images": (one("images", [33, 224, 224, 3], "UINT8", binary_data_size=33 * SIDE), bytes(33 * SIDE)),
-    "a size beyond memory": (one("images", [1 << 31, 224, 224, 3], "UINT8", binary_data_size=1 << 40), b""),
-    "files": (one("encoded", [33], "BYTES", binary_data_size=33 * 5), files(b"x") * 33),
-    "numbers in JSON": (one("images", [3, 224, 224, 3], "UINT8", FLAT * 3), b""),
-}
-
-
-@pytest.mark.parametrize("name", MANY)
-def test_too_many_at_once_are_refused(server, name):
-    assert_refused(infer(server, *MANY[name]), 413, "TooManyImages")
-
-
 def test_images_share_the_limit_on_pixels(server):
     small = bomb(1900)  # 3.6 MP each, of 16 in all
     data = files(*[small] * 5)
     answer = infer(server, one("encoded", [5], "BYTES", binary_data_size=len(data)), data)
     assert_refused(answer, 413, "TooManyPixels")
     assert infer(server, one("encoded", [1], "BYTES", binary_data_size=len(files(small))), files(small)).is_success
-
-
-def test_compressed_body_is_refused_and_says_what_is_taken(server):
-    answer = infer(server, one("encoded", [1], "BYTES", [""]), **{"Content-Encoding": "gzip"})
-    assert_refused(answer, 415, "ContentEncodingUnsupported")
-    assert answer.headers["Accept-Encoding"] == "identity"
-
-
-def test_unknown_model_version_route_and_method_are_refused_in_the_same_shape(server):
-    message = one("encoded", [1], "BYTES", [""])
-    assert_refused(infer(server, message, model="another"), 404, "ModelNotFound")
-    assert_refused(infer(server, message, model=f"{NAME}/versions/1"), 404, "ModelNotFound")
-    assert_refused(httpx.get(f"{server.url}/v2/nowhere"), 404, "NotFound")
-    assert_refused(httpx.get(f"{server.url}/v2/models/assay/infer"), 405, "MethodNotAllowed")
 
 
 def test_broken_file_in_the_middle_fails_the_request_and_leaves_no_price_behind(server):
