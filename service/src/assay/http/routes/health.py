@@ -6,6 +6,7 @@ from prometheus_client.exposition import choose_encoder
 
 from assay.http.problems import problem
 from assay.http.reference import Responses, Status, responses
+from assay.serving.errors import NotReadyError
 from assay.serving.lifecycle import Phase
 from assay.serving.process import Process
 
@@ -21,7 +22,7 @@ def not_ready(process: Process, request: Request) -> Response | None:
     if reason is None:
         return None
     code = "NotReady" if process.lifecycle.phase is Phase.LOADING else "Draining"
-    return problem(503, code, reason, request.scope["path"])
+    return problem(503, code, reason, request.scope["path"], retry_after_s=NotReadyError.retry_after_s)
 
 
 def router(process: Process) -> APIRouter:
