@@ -1,13 +1,14 @@
-"""Debian's Chromium without a window, and what it did."""
+"""Chromium without a window, and what it did."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-CHROMIUM = Path("/usr/bin/chromium")
+NAMES = ("chromium", "google-chrome")
+"""What Debian calls it; and its sibling, which hosted runners have."""
 
 ARGUMENTS = [
     "--no-sandbox",  # tests run as root, where the sandbox does not
@@ -24,10 +25,11 @@ ARGUMENTS = [
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """A browser with a profile of its own that is thrown away."""
-    if not CHROMIUM.exists():
-        pytest.fail(f"{CHROMIUM} is not there: apt-get install chromium")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.fail("there is no Chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
         yield browser
         browser.close()
 
