@@ -1,6 +1,8 @@
 """The Open Inference Protocol, spoken by its own client and by hand."""
 
 import base64
+import json
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import numpy as np
@@ -187,11 +189,27 @@ def test_full_queue_refuses_all_images_of_a_request_or_none(builtin_dir):
         server.wait_ready()
         data = files(*[jpeg()] * 32)
         message = one("encoded", [32], "BYTES", binary_data_size=len(data))
-        with InferenceServerClient(server.url.removeprefix("http://"), concurrency=1, network_timeout=60.0) as client:
-            running_one = client.async_infer(NAME, [encoded(*[jpeg()] * 32)])
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(infer, server, message, data)
             wait_until("the images to wait", lambda: server.metrics()["assay_queue_cost_seconds"] > 0)
             refused = infer(server, message, data)
-            assert running_one.get_result().as_numpy("scores").shape == (32, 3)
+            assert first.result().status_code == 200
         assert_refused(refused, 429, "Overloaded")
         assert int(refused.headers["Retry-After"]) >= 1
         assert server.metrics()["assay_queue_cost_seconds"] == 0
+
+
+def test_encoded_images_of_a_request_are_stored_with_a_result_each(builtin_dir, tmp_path):
+    photos = [jpeg(), jpeg("coffee")]
+    with running(builtin_dir, store_uri=tmp_path.as_uri()) as server:
+        server.wait_ready()
+        data = files(*photos)
+        message = one("encoded", [2], "BYTES", binary_data_size=len(data))
+        assert infer(server, message, data, **{"X-Request-Id": "both"}).status_code == 200
+        server.terminate()
+        assert server.wait() == 0
+    results = {path: json.loads(path.read_bytes()) for path in tmp_path.rglob("*-both-*.json")}
+    assert {path.with_suffix(".jpg").read_bytes() for path in results} == set(photos)
+    for path, result in results.items():
+        best = "tiger cat" if path.with_suffix(".jpg").read_bytes() == photos[0] else "espresso"
+        assert result["predictions"][0]["label"] == best

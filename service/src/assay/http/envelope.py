@@ -45,8 +45,8 @@ class Record:
     status: int = 0
     body_read: bool = False
     reason: str = ""
-    stored: tuple[bytes, bytes] | None = None
-    """Image and result to be stored once they were answered; nothing while storing is off."""
+    stored: tuple[tuple[bytes, bytes], ...] = ()
+    """Images and their results to be stored once they were answered; none while storing is off."""
 
 
 class LoopClock:
@@ -142,8 +142,9 @@ class Envelope:
             self._concurrent -= 1
             lifecycle.leave()  # a drain that waits for this goes on in a later turn of the loop, when all here is done
             self._count(record)
-            if record.stored is not None and record.status == _OK and self._process.store is not None:
-                self._process.store.offer(record.request_id, *record.stored)
+            if record.stored and record.status == _OK and self._process.store is not None:
+                for image, result in record.stored:
+                    self._process.store.offer(record.request_id, image, result)
 
     def _count(self, record: Record) -> None:
         finished = time.perf_counter()

@@ -1,7 +1,7 @@
 // Sends a photo to this server and shows what it answers. No other host is spoken to, and nothing is kept.
 
 const STAGES = {
-  receive: "Receive", queue: "Wait for a worker", decode: "Decode", preprocess: "Resize", batch_wait: "Wait for a batch",
+  receive: "Receive", cache: "Look in the cache", queue: "Wait for a worker", decode: "Decode", preprocess: "Resize", batch_wait: "Wait for a batch",
   infer: "Model", postprocess: "Rank", respond: "Respond",
 };
 const LABELS = 5; // what fits beside a photo on a phone

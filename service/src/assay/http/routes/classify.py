@@ -1,11 +1,11 @@
 """``POST /v1/classify``: an image in, its labels out."""
 
-import json
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from assay.http.classification import classification
 from assay.http.envelope import CLASSIFY, Record
 from assay.http.limits import read_body
 from assay.http.reference import BINARY, CLASSIFIED_HEADERS, MAX_TOP_K, TOP_K, Classification, responses
@@ -64,18 +64,10 @@ def router(process: Process) -> APIRouter:
             record.body_read = True
             data = image_bytes(body, request.headers.get("content-type", ""))
             answer = await path.classify(data, top_k, record.started)
-        manifest = path.model.pack.manifest
-        content = {
-            "predictions": [
-                {"label": label, "index": index, "score": round(score, 6)} for index, label, score in answer.predictions
-            ],
-            "model": {"name": manifest.name, "precision": manifest.precision, "digest": path.model.pack.digest},
-            "request_id": record.request_id,
-        }
         record.answer = answer
-        result = json.dumps(content).encode()
+        result = classification(answer, path.model.pack, record.request_id)
         if process.store is not None:
-            record.stored = data, result
+            record.stored = ((data, result),)
         response = Response(result, media_type="application/json")
         response.headers["Server-Timing"] = server_timing(answer)
         return response

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from assay import __version__
+from assay.http.classification import classification
 from assay.http.envelope import Record
 from assay.http.inference import messages
 from assay.http.inference.outputs import DATATYPES, response_body, wanted
@@ -118,6 +119,12 @@ async def _infer(process: Process, request: Request) -> Response:
         images = pictures(message, binary, pack.manifest.preprocess.crop)
         answers = await path.classify_several(images, message.parameters.top_k or settings.top_k, record.started)
     record.answer = Answer.total(answers)
+    if process.store is not None:
+        record.stored = tuple(
+            (image, classification(answer, pack, record.request_id))
+            for image, answer in zip(images, answers, strict=True)
+            if isinstance(image, bytes)  # pixels that came as numbers are no file to keep
+        )
     head = {"model_name": name, "model_version": pack.digest}
     if message.id:
         head["id"] = message.id
