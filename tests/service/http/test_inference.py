@@ -213,3 +213,12 @@ def test_encoded_images_of_a_request_are_stored_with_a_result_each(builtin_dir, 
     for path, result in results.items():
         best = "tiger cat" if path.with_suffix(".jpg").read_bytes() == photos[0] else "espresso"
         assert result["predictions"][0]["label"] == best
+
+
+def test_example_of_the_manual_prints_the_labels(root, server, tmp_path, monkeypatch, capsys):
+    (tmp_path / "photo.jpg").write_bytes(jpeg("coffee"))
+    monkeypatch.chdir(tmp_path)
+    example = (root / "service" / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
+    code = example.replace("127.0.0.1:8000", server.url.removeprefix("http://"))
+    exec(f"{code}client.close()\n", {})
+    assert "espresso" in capsys.readouterr().out

@@ -23,6 +23,10 @@ MAX_JSON_VALUES = 300_000
 """Values in the JSON part. Two images of 224 x 224, or one of 300 x 300; parsing them holds the event loop for about
 15 ms, and binary tensors are there for everybody else."""
 
+MAX_JSON_MEMBERS = 1000
+"""Members and objects in the JSON part; a message has some twenty. A quarter of a million parameters took a third of a
+second to check."""
+
 _HEADER_LENGTH = re.compile(r"[0-9]{1,10}")
 
 
@@ -44,6 +48,8 @@ def parse(body: bytes, header_length: str | None) -> tuple[InferenceRequest, byt
         raise TooManyImagesError(
             f"The JSON part has more than {MAX_JSON_VALUES} values: send tensors as binary data, or fewer images."
         )
+    if message.count(b":") + message.count(b"{") > MAX_JSON_MEMBERS:
+        raise InferenceInvalidError(f"The JSON part has more than {MAX_JSON_MEMBERS} members and objects.")
     try:
         request = InferenceRequest.model_validate(from_json(message, allow_inf_nan=False))
     except ValidationError as error:
