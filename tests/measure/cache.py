@@ -1,0 +1,132 @@
+"""What the cache costs where nothing repeats, and what a hit costs.
+
+Two servers side by side, one with a cache; every image goes to both, first to the one and next time first to the other.
+Costs are CPU time of the server's process over all its threads, so that others on the machine matter less.
+
+    PYTHONPATH=tests python tests/measure/cache.py [--pairs 1200]
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+from assay.building.models import build
+from assay.platform.cpu import cpu_features, cpu_model
+from assay.serving.cache import Cache, key_of
+from assay.telemetry import Telemetry
+from support.images import jpeg
+from support.server import Server, running
+
+WARM_UP = 40
+"""Pairs that do not count: the first requests touch memory and code for the first time."""
+
+HITS = 200
+"""Hits of each photo."""
+
+SIZES = {"chelsea": (640, 430), "coffee": (900, 600), "rocket": (1024, 683), "china": (1280, 854)}  # 0.28 to 1.1 MP
+
+
+def photos() -> list[bytes]:
+    """Photos of the sizes an upload should have."""
+    return [jpeg(name, size, quality=92) for name, size in SIZES.items()]
+
+
+def cpu_s(server: Server) -> float:
+    """CPU seconds of the process so far."""
+    fields = Path(f"/proc/{server.process.pid}/schedstat").parent / "task"
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in fields.iterdir()) / 1e9
+
+
+def cost_ms(server: Server, client: httpx.Client, body: bytes) -> float:
+    """CPU-ms of one request."""
+    before = cpu_s(server)
+    client.post(f"{server.url}/v1/classify", content=body).raise_for_status()
+    return (cpu_s(server) - before) * 1000
+
+
+def misses(plain: Server, caching: Server, client: httpx.Client, pairs: int) -> None:
+    """The cost of a cache that never hits: the same image to both, whose digest never came before."""
+    bodies, off, on = photos(), [], []
+    for number in range(pairs + WARM_UP):
+        image = bodies[number % len(bodies)] + os.urandom(8)  # what follows a JPEG's end changes its digest alone
+        order = [(plain, off), (caching, on)]
+        for server, costs in order if number // len(bodies) % 2 else reversed(order):
+            costs.append(cost_ms(server, client, image))
+    off, on = off[WARM_UP:], on[WARM_UP:]
+    added = [b - a for a, b in zip(off, on, strict=True)]
+    resampled = sorted(statistics.median(random.choices(added, k=pairs)) for _ in range(1000))
+    mean = statistics.mean(off)
+    print(f"no hits, {pairs} pairs of requests of {statistics.mean(map(len, bodies)) / 1000:.0f} KB on average:")
+    print(f"  {mean:.2f} CPU-ms a request without a cache, {statistics.mean(on):.2f} with one")
+    print(
+        f"  added in a pair: median {statistics.median(added):.3f} CPU-ms = {statistics.median(added) / mean:.2%} "
+        f"(95 % interval {resampled[25] / mean:.2%} to {resampled[974] / mean:.2%})"
+    )
+    alone = statistics.mean(asyncio.run(cache_ms(body)) for body in bodies)
+    print(f"  the cache's own steps, by themselves: {alone:.3f} CPU-ms = {alone / mean:.2%}")
+
+
+async def cache_ms(body: bytes, repeats: int = 200) -> float:
+    """CPU-ms of a miss in the cache alone: digest, look-up, lead, keep."""
+    cache, answer = Cache(64 << 20, Telemetry()), ((1, "a", 0.5), (2, "b", 0.3), (3, "c", 0.1))
+    images = [body + number.to_bytes(8) for number in range(repeats)]
+    started = time.thread_time()
+    for image in images:
+        key = await key_of(image, "sha256:0", 3)
+        await cache.find(key)
+        with cache.lead(key) as land:
+            land(answer)
+    return (time.thread_time() - started) / repeats * 1000
+
+
+def hits(caching: Server, client: httpx.Client) -> None:
+    """The cost and the time of a hit."""
+    for name, body in zip(SIZES, photos(), strict=True):
+        client.post(f"{caching.url}/v1/classify", content=body)
+        before = caching.metrics()
+        cost = statistics.median(cost_ms(caching, client, body) for _ in range(HITS))
+        after = caching.metrics()
+        name_of = "assay_request_duration_seconds_{}/200".format
+        count, seconds = (after[name_of(what)] - before[name_of(what)] for what in ("count", "sum"))
+        stage = after["assay_stage_duration_seconds_sum/cache"] - before["assay_stage_duration_seconds_sum/cache"]
+        waits = []
+        for _ in range(HITS):
+            started = time.perf_counter()
+            client.post(f"{caching.url}/v1/classify", content=body)
+            waits.append((time.perf_counter() - started) * 1000)
+        print(
+            f"hit, {name} of {len(body) / 1000:.0f} KB: {cost:.2f} CPU-ms; {seconds / count * 1000:.2f} ms in the "
+            f"server, of them {stage / count * 1000:.2f} for digest and look-up; "
+            f"{statistics.median(waits):.2f} ms for the client"
+        )
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=1200)
+    pairs = parser.parse_args().pairs
+    random.seed(0)
+    sha = "with SHA extensions" if "sha_ni" in Path("/proc/cpuinfo").read_text() else "without SHA extensions"
+    print(f"{cpu_model()}, {sha}{', VNNI' if 'vnni' in cpu_features() else ''}")
+    with tempfile.TemporaryDirectory() as folder:
+        build("efficientnet-lite0", Path(folder) / "efficientnet-lite0-fp32.tar")
+        with (
+            running(Path(folder), workers=1) as plain,
+            running(Path(folder), workers=1, cache_bytes=64 << 20) as caching,
+            httpx.Client(timeout=60) as client,
+        ):
+            plain.wait_ready(), caching.wait_ready()
+            misses(plain, caching, client, pairs)
+            hits(caching, client)
+
+
+if __name__ == "__main__":
+    main()
