@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from assay.telemetry import STAGES, Telemetry
+from assay.telemetry import OPTIONAL_STAGES, STAGES, Telemetry
 
 
 def scraped(telemetry: Telemetry) -> dict[str, float]:
@@ -38,9 +38,23 @@ def test_names_are_those_promised():
         "assay_cpu_limit_cores",
         "assay_worker_threads",
         "assay_image_pixels",
+        "assay_cache_hits_total",
+        "assay_cache_misses_total",
+        "assay_cache_evictions_total",
+        "assay_cache_bytes",
+        "assay_batch_size",
         "assay_model_info",
         "assay_ready",
     } <= names
+
+
+def test_stages_of_settings_that_are_off_have_no_series():
+    telemetry = Telemetry()
+    telemetry.observe_answer(dict.fromkeys(set(STAGES) - OPTIONAL_STAGES, 0.003), 0.014)
+    name = "assay_stage_duration_seconds_count['{}']".format
+    assert {stage for stage in STAGES if name(stage) in scraped(telemetry)} == set(STAGES) - OPTIONAL_STAGES
+    telemetry.observe_answer({"cache": 0.001}, 0.0)
+    assert scraped(telemetry)[name("cache")] == 1
 
 
 def test_stage_buckets_reach_from_half_a_millisecond_to_two_and_a_half_seconds():

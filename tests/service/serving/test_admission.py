@@ -32,6 +32,18 @@ def test_leaving_makes_room():
     assert admission.waiting_ms == 90
 
 
+def test_request_that_waits_for_the_rest_of_its_work_holds_the_rest_of_its_price():
+    admission = Admission(budget_ms=100, limit_cores=2)
+    admission.admit(80)
+    admission.begin(50)
+    assert admission.waiting_ms == pytest.approx(30)
+    admission.admit(70)
+    with pytest.raises(OverloadedError):
+        admission.admit(1)
+    admission.leave(30)
+    assert admission.waiting_ms == pytest.approx(70)
+
+
 @pytest.mark.parametrize(("cores", "seconds"), [(1, 5), (2, 3), (8, 1)])
 def test_time_to_try_again_is_when_the_queue_will_be_worked_off(cores, seconds):
     admission = Admission(budget_ms=5000, limit_cores=cores)

@@ -136,6 +136,21 @@ def test_image_that_the_model_fails_on_fails_alone(tmp_path):
             assert [(index, score) for index, _, score in result.predictions] == alone
 
 
+def test_images_and_tensors_of_one_request_get_the_unbatched_answers(pack):
+    pixels = np.random.default_rng(3).integers(0, 256, (CROP, CROP, 3), dtype=np.uint8)
+
+    async def main(**chosen):
+        with wired(pack, **chosen) as made:
+            several = [made.path.classify_several([RED, pixels, GREEN], 2, time.perf_counter()) for _ in range(4)]
+            answers = [answer for answers in await asyncio.gather(*several) for answer in answers]
+            assert made.admission.waiting_ms == 0
+            return [score for answer in answers for score in answer.predictions]
+
+    batched, alone = asyncio.run(main(batching=True)), asyncio.run(main())
+    assert [one[:2] for one in batched] == [one[:2] for one in alone]
+    assert [one[2] for one in batched] == pytest.approx([one[2] for one in alone], abs=1e-6)
+
+
 def test_lone_request_does_not_wait_for_the_window(pack):
     async def main():
         with wired(pack, batching=True, batch_window_ms=1000) as made:

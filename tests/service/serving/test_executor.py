@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from assay.serving.executor import Executor
+from assay.serving.executor import Executor, Reply
 
 
 def test_results_come_back_in_their_own_futures():
@@ -52,6 +52,23 @@ def test_cancelled_request_leaves_the_worker_intact():
         blocked.cancel()
         gate.set()
         assert await executor.submit(lambda: 7) == 7
+        executor.close()
+
+    asyncio.run(main())
+
+
+def test_reply_is_settled_by_whoever_has_it_and_by_an_error_of_the_work():
+    async def main():
+        executor, handed_on = Executor(1), Reply()
+        threads = []
+        executor.submit_for(handed_on, lambda: threads.append(threading.Thread(target=handed_on.settle, args=[7])))
+        await executor.submit(lambda: threads[0].start())
+        assert await handed_on.future == 7
+        handed_on.settle(8)  # too late, and harmless
+        failed = Reply()
+        executor.submit_for(failed, lambda: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            await failed.future
         executor.close()
 
     asyncio.run(main())
