@@ -27,7 +27,7 @@ dictionary grows in steps, and this is the upper end): the key's tuple and diges
 its order, the tuples, the numbers. Labels belong to the pack."""
 
 _SLICE = 512 << 10
-"""Bytes hashed before the event loop may turn to others: 0.3 ms at the 1.75 GB/s of SHA extensions, 1.5 ms without."""
+"""Bytes hashed before the event loop may turn to others: 0.3 ms at the 1.75 GB/s of SHA extensions, 1 ms without."""
 
 
 async def key_of(data: bytes, pack_digest: str, top_k: int) -> Key:
