@@ -8,7 +8,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.serving.cache import Cache, key_of
@@ -52,6 +52,7 @@ def test_answer_used_last_stays_and_the_oldest_goes():
     assert telemetry.registry.get_sample_value("assay_cache_evictions_total") == 1
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 30)), max_size=60), st.integers(0, 8000))
 def test_bytes_never_exceed_what_may_be_kept(asked, limit):
     cache = Cache(limit, Telemetry())
