@@ -90,6 +90,16 @@ class Server:
             if not sample.name.endswith("_bucket")
         }
 
+    def begin_peak(self) -> float:
+        """MiB the process holds now; its peak is counted anew from here."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return self.peak()
+
+    def peak(self) -> float:
+        """Most MiB the process held since `begin_peak`."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
     def terminate(self) -> None:
         """Send SIGTERM."""
         self.process.send_signal(signal.SIGTERM)

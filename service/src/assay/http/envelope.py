@@ -10,7 +10,6 @@ import uuid
 from dataclasses import dataclass
 
 import structlog
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.http.limits import discard_rest
@@ -47,6 +46,8 @@ class Record:
     reason: str = ""
     stored: tuple[tuple[bytes, bytes], ...] = ()
     """Images and their results to be stored once they were answered; none while storing is off."""
+    gone: bool = False
+    """Whether the client has hung up before it had its answer; the connection sets it."""
 
 
 class LoopClock:
@@ -131,8 +132,6 @@ class Envelope:
         self._concurrent += 1
         try:
             await self._app(scope, receive, dressed)
-        except ClientDisconnect:
-            record.reason = "ClientDisconnect"
         except Exception as error:
             # The framework has answered with a problem already where it could; here it only must not end the connection
             # with a trace in another format.

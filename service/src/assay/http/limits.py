@@ -32,7 +32,9 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float, allowanc
     chunks: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(timeout_s) as timer:
+            loop = asyncio.get_running_loop()
+            allowance.receive(wake=lambda: timer.reschedule(loop.time()))
             while True:
                 message = await request.receive()
                 if message["type"] == "http.disconnect":
@@ -44,8 +46,11 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float, allowanc
                 allowance.take(len(chunk))
                 chunks.append(chunk)
                 if not message.get("more_body", False):
+                    allowance.received()
                     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
     except TimeoutError as error:
+        if allowance.revoked:
+            raise allowance.refusal() from error
         raise BodyTimeoutError(f"The body did not arrive within {timeout_s:g} s; {size} bytes of it did.") from error
 
 

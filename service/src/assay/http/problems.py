@@ -12,9 +12,10 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from assay.serving.errors import InvalidParameterError, RequestError
+from assay.serving.errors import AbandonedError, InvalidParameterError, RequestError
 from assay.vision.errors import ImageError
 from assay.vision.header import MEDIA_TYPES
 
@@ -94,6 +95,12 @@ async def _image_error(request: Request, error: Exception) -> Response:
     return problem(error.status, error.code, str(error), request.scope["path"])
 
 
+async def _gone(request: Request, _: Exception) -> Response:
+    """For the metrics only: whoever would read it has hung up."""
+    _tell(request, AbandonedError.code)
+    return Response(status_code=AbandonedError.status)
+
+
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this type only
     first = error.errors()[0]
@@ -116,6 +123,8 @@ async def _any_error(request: Request, error: Exception) -> Response:
 
 def install(app: FastAPI) -> None:
     """Answer every exception of a route with its problem."""
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(AbandonedError, _gone)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(ImageError, _image_error)
     app.add_exception_handler(RequestValidationError, _validation_error)

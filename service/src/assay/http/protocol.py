@@ -28,6 +28,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timer together with the connection."""
         self._disarm()
+        if self.cycle is not None and not self.cycle.response_complete:
+            record = self.cycle.scope.get("assay")
+            if record is not None:
+                record.gone = True
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

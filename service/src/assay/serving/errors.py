@@ -97,6 +97,13 @@ class DrainingError(RequestError):
     retry_after_s = 1
 
 
+class AbandonedError(RequestError):
+    """The client hung up while its request waited; nobody reads the answer. 499 is nginx's number for it."""
+
+    code = "ClientDisconnect"
+    status = 499
+
+
 class DeadlineExceededError(RequestError):
     """The request waited longer than its answer would be worth."""
 

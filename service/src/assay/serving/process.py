@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from assay.platform.cpu import CpuLimit, cpu_limit
-from assay.platform.memory import memory_limit_bytes
+from assay.platform.memory import memory_limit_bytes, return_large_blocks
 from assay.serving.admission import Admission
 from assay.serving.batcher import Batcher
 from assay.serving.cache import Cache
@@ -15,6 +15,7 @@ from assay.serving.errors import NotReadyError
 from assay.serving.executor import Executor
 from assay.serving.lifecycle import Lifecycle
 from assay.serving.model import Model, batches_alike, load_model, warm_up
+from assay.serving.pictures import PictureMemory
 from assay.serving.receiving import ReceivingBudget
 from assay.serving.request import RequestPath
 from assay.settings import Settings
@@ -22,11 +23,13 @@ from assay.storage.queue import StoreQueue
 from assay.storage.sinks import Sink
 from assay.telemetry import Telemetry
 
-_RECEIVING_SHARE = 8
-"""Request bodies may hold this fraction of the memory limit; the rest is for pixels (at 16 MP, up to 192 MB a
-worker) and the model."""
+_INPUT_SHARE = 42
+"""Request bodies may hold this fraction of the memory limit, and pictures that are being decoded as much again. Of the
+chart's 2 GiB these are twice 48 MiB, so that hostile input as a whole stays below 100 MiB (docs/measurements.md); and
+48 MiB are a 12-megapixel photo as PNG, 8 bodies of a phone's camera, or 150 of an ordinary upload."""
 
-_RECEIVING_DEFAULT = 256 << 20  # without a memory limit: the eighth of the chart's 2 GiB
+_INPUT_DEFAULT = 48 << 20  # without a memory limit: as with the chart's
+_INPUT_LEAST = 16 << 20  # in a small pod: 4 megapixels, two bodies of the largest size
 
 _BATCHER_MILLICORES = 1500
 """Above this CPU limit one batching thread is what limits a process: the model takes two thirds of a request's CPU
@@ -63,6 +66,7 @@ class Process:
     executor: Executor
     admission: Admission
     receiving: ReceivingBudget
+    pictures: PictureMemory
     lifecycle: Lifecycle
     cache: Cache | None
     store: StoreQueue | None
@@ -81,6 +85,7 @@ class Process:
             model_ms,
             self.settings,
             self.admission,
+            self.pictures,
             self.executor,
             self.telemetry,
             batcher=await self._batcher(model) if self.settings.batching else None,
@@ -147,6 +152,7 @@ def _store(settings: Settings, memory: int | None, telemetry: Telemetry) -> Stor
 
 def build_process(settings: Settings) -> Process:
     """The objects of a process with these settings; its model is not loaded yet."""
+    return_large_blocks()
     limit = cpu_limit(settings.cpu_limit_millicores or None)
     memory = memory_limit_bytes(settings.memory_limit_bytes or None)
     workers = worker_threads(settings, limit)
@@ -160,7 +166,7 @@ def build_process(settings: Settings) -> Process:
     cache = Cache(settings.cache_bytes, telemetry) if settings.cache_bytes else None
     if cache is not None:
         telemetry.cache_bytes.set_function(lambda: cache.bytes)
-    receiving = settings.max_receiving_bytes or (memory // _RECEIVING_SHARE if memory else _RECEIVING_DEFAULT)
+    share = max(_INPUT_LEAST, memory // _INPUT_SHARE if memory else _INPUT_DEFAULT)
     return Process(
         settings=settings,
         limit=limit,
@@ -169,7 +175,8 @@ def build_process(settings: Settings) -> Process:
         telemetry=telemetry,
         executor=Executor(workers),
         admission=admission,
-        receiving=ReceivingBudget(max(receiving, settings.max_body_bytes)),
+        receiving=ReceivingBudget(max(settings.max_receiving_bytes or share, settings.max_body_bytes)),
+        pictures=PictureMemory(settings.max_picture_bytes or share, workers),
         lifecycle=Lifecycle(telemetry),
         cache=cache,
         store=_store(settings, memory, telemetry),

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from assay.serving.admission import Admission
 from assay.serving.batcher import Batcher, Waiting
 from assay.serving.cache import Cache, key_of
-from assay.serving.errors import DeadlineExceededError
+from assay.serving.errors import AbandonedError, DeadlineExceededError
 from assay.serving.executor import Executor, Reply
 from assay.serving.model import Model
+from assay.serving.pictures import PictureMemory
 from assay.serving.pricing import PriceList
 from assay.serving.stages import Classified, Prepared, infer, prepare
 from assay.settings import Settings
 from assay.telemetry import Telemetry
+from assay.vision.decode import picture_bytes
 from assay.vision.errors import ImageError, TooManyPixels
 from assay.vision.header import ImageHeader, read_header
 
@@ -60,6 +62,7 @@ class _Job:
     """An admitted image. Times are those of `time.perf_counter`; ``model_ms`` is the model's part of the price.
 
     ``queued``: since when it waits. ``received``: when its request was admitted, from which the deadline counts.
+    ``memory``: bytes that decoding takes. ``gone``: whether the client has hung up.
     """
 
     picture: Picture
@@ -69,6 +72,12 @@ class _Job:
     model_ms: float
     queued: float
     received: float
+    memory: int
+    gone: Callable[[], bool]
+
+
+def _never_gone() -> bool:
+    return False
 
 
 class RequestPath:
@@ -84,6 +93,7 @@ class RequestPath:
         model_ms: float,
         settings: Settings,
         admission: Admission,
+        pictures: PictureMemory,
         executor: Executor,
         telemetry: Telemetry,
         *,
@@ -94,20 +104,24 @@ class RequestPath:
         self._max_pixels = settings.max_pixels
         self._deadline_s = settings.deadline_ms / 1000
         self._admission = admission
+        self._pictures = pictures
         self._executor = executor
         self._telemetry = telemetry
         self._prices = PriceList(model.pack.manifest.preprocess, model_ms)
         self._batcher = batcher
         self._cache = cache
 
-    async def classify(self, data: bytes, top_k: int, started: float) -> Answer:
+    async def classify(
+        self, data: bytes, top_k: int, started: float, gone: Callable[[], bool] = _never_gone
+    ) -> Answer:
         """Labels of an encoded image. ``started``: `time.perf_counter` when the request arrived.
 
-        Raises the errors of ``vision`` for the image, `OverloadedError` when the queue is full, `DeadlineExceededError`
-        when the request waited too long.
+        ``gone`` tells whether the client has hung up; it is asked on a worker. Raises the errors of ``vision`` for the
+        image, `OverloadedError` when the queue is full, `DeadlineExceededError` when the request waited too long,
+        `AbandonedError` when nobody waits for the answer any more.
         """
         if self._cache is None:
-            return await self._compute(data, top_k, started)
+            return await self._compute(data, top_k, started, gone)
         received = time.perf_counter()
         key = await key_of(data, self.model.pack.digest, top_k)
         found = await self._cache.find(key)
@@ -116,22 +130,33 @@ class RequestPath:
         if found is not None:
             return Answer(found, stages, 0.0, looked_up)
         with self._cache.lead(key) as land:
-            answer = await self._compute(data, top_k, looked_up, received)
+            answer = await self._compute(data, top_k, looked_up, gone, received)
             land(tuple(answer.predictions))
         stages["receive"] += answer.stages["receive"]  # header and admission
         return replace(answer, stages=answer.stages | stages)
 
-    async def _compute(self, data: bytes, top_k: int, started: float, received: float | None = None) -> Answer:
+    async def _compute(
+        self, data: bytes, top_k: int, started: float, gone: Callable[[], bool], received: float | None = None
+    ) -> Answer:
         """The answer by way of worker and model. ``received``: since when the deadline counts; else from here."""
         header = read_header(data, self._max_pixels)
         self._telemetry.observe_pixels(header.pixels)
+        memory = self._memory(header)
         price_ms = self._prices.price_ms(header)
         self._admission.admit(price_ms)
         queued = time.perf_counter()
-        job = _Job(data, header, top_k, price_ms, self._prices.model_ms, queued, received or queued)
+        job = _Job(data, header, top_k, price_ms, self._prices.model_ms, queued, received or queued, memory, gone)
         return await self._answer(job, started)
 
-    async def classify_several(self, pictures: Sequence[Picture], top_k: int, started: float) -> list[Answer]:
+    def _memory(self, header: ImageHeader) -> int:
+        """Bytes that decoding takes. Raises `TooManyPixels` where that is more than may be."""
+        memory = picture_bytes(header, self.model.pack.manifest.preprocess)
+        self._pictures.check(header, memory)
+        return memory
+
+    async def classify_several(
+        self, pictures: Sequence[Picture], top_k: int, started: float, gone: Callable[[], bool] = _never_gone
+    ) -> list[Answer]:
         """Labels of each of a request's images, in order; at least one. Raises what `classify` raises, for any of them.
 
         All are admitted at once or none is, and may have as many pixels together as one image may. They are then
@@ -140,7 +165,7 @@ class RequestPath:
         """
         if self._cache is not None and len(pictures) == 1 and isinstance(pictures[0], bytes):
             try:
-                return [await self.classify(pictures[0], top_k, started)]
+                return [await self.classify(pictures[0], top_k, started, gone)]
             except ImageError as error:
                 raise type(error)(f"Image 0: {error}") from error
         headers = self._headers(pictures)
@@ -156,7 +181,8 @@ class RequestPath:
             for picture, header, price_ms in zip(pictures, headers, prices, strict=True):
                 handed_over += 1
                 queued = time.perf_counter() if answers else received
-                job = _Job(picture, header, top_k, price_ms, model_ms, queued, received)
+                memory = self._memory(header) if header else 0
+                job = _Job(picture, header, top_k, price_ms, model_ms, queued, received, memory, gone)
                 answers.append(await self._answer(job, started))
                 started = answers[-1].finished
         except ImageError as error:
@@ -175,6 +201,7 @@ class RequestPath:
             if isinstance(picture, bytes):
                 try:
                     header = read_header(picture, self._max_pixels)
+                    self._memory(header)
                 except ImageError as error:
                     raise type(error)(f"Image {len(headers)}: {error}") from error
                 pixels += header.pixels
@@ -191,10 +218,7 @@ class RequestPath:
 
     async def _answer(self, job: _Job, started: float) -> Answer:
         """The answer to one admitted image; ``started``: where the stage ``receive`` begins."""
-        if self._batcher is None:
-            result = await self._executor.submit(partial(self._work, job))
-        else:
-            result = await self._batch(self._batcher, job)
+        result = await (self._in_lane(job) if self._pictures.is_large(job.memory) else self._result(job))
         if job.header is None:
             self._prices.learn_model(result.model_cpu_s * 1000)
         else:
@@ -207,8 +231,27 @@ class RequestPath:
             finished=result.finished,
         )
 
+    def _result(self, job: _Job) -> asyncio.Future[Classified]:
+        if self._batcher is None:
+            return self._executor.submit(partial(self._work, job))
+        return self._batch(self._batcher, job)
+
+    async def _in_lane(self, job: _Job) -> Classified:
+        """The result for a large picture; it may wait for others of its kind first."""
+        try:
+            await self._pictures.enter(job.memory)
+        except asyncio.CancelledError:
+            self._admission.leave(job.price_ms)
+            raise
+        try:
+            return await self._result(job)
+        finally:
+            self._pictures.leave(job.memory)
+
     def _begin(self, job: _Job) -> float:
-        """When the work on an image begins. What is too late is dropped here, before anything was spent on it."""
+        """When the work on an image begins. What is too late, or for nobody, is dropped here: nothing was spent on it."""
+        if job.gone():
+            raise AbandonedError("The client hung up while its request waited.")
         begun = time.perf_counter()
         if begun - job.received > self._deadline_s:
             raise DeadlineExceededError(

@@ -53,7 +53,7 @@ def prepare(data: bytes, header: ImageHeader, geometry: Geometry, *, started: fl
     cpu_started = time.thread_time()
     picture = decode(data, header, geometry)
     decoded = time.perf_counter()
-    pixels = preprocess(picture, geometry, header.upright_size)
+    pixels = preprocess(picture, geometry, header.upright_size, header.decoded_orientation)
     finished, cpu_finished = time.perf_counter(), time.thread_time()
     stages = {"decode": decoded - started, "preprocess": finished - decoded}
     return Prepared(pixels, stages, cpu_finished - cpu_started, finished)

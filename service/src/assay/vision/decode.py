@@ -1,11 +1,14 @@
-"""From encoded bytes to RGB pixels, upright, on white, no larger than needed."""
+"""From encoded bytes to pixels, as they are stored, no larger than needed; and what that takes of memory."""
 
+import logging
+import warnings
 from io import BytesIO
 
-import numpy as np
 from PIL import Image
 
+from assay.vision import colour
 from assay.vision.errors import ImageBroken, UnsupportedMediaType
+from assay.vision.formats import jpeg, png
 from assay.vision.geometry import Geometry
 from assay.vision.header import ImageHeader
 
@@ -14,20 +17,19 @@ DRAFT_MARGIN = 2
 decoder averages whole blocks; the resize behind it then still reduces by two, which is what keeps the labels."""
 
 _DRAFT_SCALES = (8, 4, 2)  # what libjpeg's scaled inverse DCT offers, besides 1
-_ALPHA_MODES = frozenset({"RGBA", "LA", "PA", "RGBa", "La"})
-_DEEP_MODES = frozenset({"I;16", "I;16L", "I;16B", "I;16N"})
-_PLAIN_MODES = frozenset({"1", "L", "P", "CMYK", "YCbCr", "RGBX"})
-_TURNED_BY_PILLOW = "TIFF"  # the one format whose reader turns the picture itself, and tells its upright size
-_TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
-"""What brings each EXIF orientation upright (EXIF 2.32, section 4.6.4)."""
+
+_DECODERS = {"JPEG": "jpeg", "PNG": "zip", "WEBP": "raw", "GIF": "gif", "BMP": "raw", "TIFF": "raw"}
+"""Pillow's decoder for each format; another one is not used, whatever a file asks for. Pillow has some written in
+Python (run-length BMP), a few MB of which would keep the interpreter for seconds, and libtiff, which writes lines of
+its own to stderr and sizes buffers by what the file says."""
+
+_PIXELS_ONLY = {"JPEG": jpeg.pixels_only, "PNG": png.pixels_only}
+"""What takes metadata out of a file. Pillow parses some of it while opening (EXIF, for the resolution), in Python, and
+decompresses some (text); nothing of it changes pixels."""
+
+# What Pillow has to say about a file is no news for whoever runs this: its sender gets a problem, or it was good enough.
+warnings.filterwarnings("ignore", module=r"PIL\.")
+logging.getLogger("PIL").setLevel(logging.CRITICAL)
 
 
 def draft_scale(header: ImageHeader, geometry: Geometry) -> int:
@@ -38,30 +40,26 @@ def draft_scale(header: ImageHeader, geometry: Geometry) -> int:
     return next((scale for scale in _DRAFT_SCALES if short >= scale * DRAFT_MARGIN * geometry.resize_short), 1)
 
 
-def _rgb(image: Image.Image) -> Image.Image:
-    """Any pixel type as RGB; what is transparent becomes white."""
-    if image.mode in _DEEP_MODES:
-        # Pillow's own conversion clips 16 bits to 255; the high byte is what it keeps of 16-bit colour.
-        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
-    if image.mode in _ALPHA_MODES or "transparency" in image.info:
-        layer = image if image.mode == "RGBA" else image.convert("RGBA")
-        white = Image.new("RGB", layer.size, (255, 255, 255))
-        white.paste(layer, mask=layer)  # three pictures in memory at most; compositing as RGBA would take five
-        return white
-    if image.mode == "RGB":
-        return image
-    if image.mode in _PLAIN_MODES:
-        return image.convert("RGB")
-    raise UnsupportedMediaType(f"Pixels of type {image.mode} have no defined white; send 8- or 16-bit pixels.")
+def picture_bytes(header: ImageHeader, geometry: Geometry) -> int:
+    """Bytes of memory that decoding takes, at its peak: told from the header, before anything is decoded."""
+    scale = draft_scale(header, geometry)
+    return int(header.pixels * (header.picture_bytes / scale**2 + header.decoder_bytes))
 
 
 def _opened(data: bytes, header: ImageHeader, geometry: Geometry) -> Image.Image:
+    if header.format in _PIXELS_ONLY:
+        data = _PIXELS_ONLY[header.format](data)
     image = Image.open(BytesIO(data), formats=(header.format,))  # opens lazily: decodes nothing
-    if image.size != (header.upright_size if header.format == _TURNED_BY_PILLOW else (header.width, header.height)):
+    if any(tile[0] != _DECODERS[header.format] for tile in image.tile):
+        raise UnsupportedMediaType(
+            f"This {header.format} file is compressed in a way that is not taken; save the picture as JPEG or PNG."
+        )
+    if image.size != header.decoded_size:
         raise ImageBroken(
             f"The {header.format} file is {header.width} x {header.height} pixels by its header, "
             f"{image.width} x {image.height} by its picture."
         )
+    colour.check(image)
     scale = draft_scale(header, geometry)
     if scale > 1:
         image.draft("RGB", (header.width // scale, header.height // scale))
@@ -69,20 +67,18 @@ def _opened(data: bytes, header: ImageHeader, geometry: Geometry) -> Image.Image
 
 
 def decode(data: bytes, header: ImageHeader, geometry: Geometry) -> Image.Image:
-    """Picture of an encoded image: mode RGB, upright, the first frame, alpha composited on white.
+    """Picture of an encoded image, the first frame: of any type that `colour.rgb` takes, not yet turned.
 
     A large JPEG comes at 1/`draft_scale` of its size, rounded up. Raises `ImageBroken` for a file that cannot be
-    decoded to its end, `UnsupportedMediaType` for a pixel type without a defined range.
+    decoded to its end, `UnsupportedMediaType` for a pixel type without a defined range or an unusual compression.
     """
     try:
         image = _opened(data, header, geometry)
         image.load()
-        picture = _rgb(image)
-        turn = None if header.format == _TURNED_BY_PILLOW else _TURNS.get(header.orientation)
-        return picture if turn is None else picture.transpose(turn)
     except (ImageBroken, UnsupportedMediaType, MemoryError):
         raise
     except (
         Exception
     ) as error:  # Pillow's readers raise a dozen types on broken files, IndexError and TypeError among them
         raise ImageBroken(f"The {header.format} file is broken or cut off: it cannot be decoded to its end.") from error
+    return image

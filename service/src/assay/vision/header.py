@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from assay.vision.errors import ImageBroken, TooManyPixels, UnsupportedMediaType
-from assay.vision.formats import Dimensions, bmp, gif, jpeg, png, tiff, webp
+from assay.vision.formats import WIDEST_PIXEL, Dimensions, bmp, gif, jpeg, png, tiff, webp
+from assay.vision.orientation import swapped
 
 MAX_PIXELS = 16_000_000
-"""Default limit. A 12-megapixel phone photo passes. 16 MP are 64 MB in Pillow (4 bytes a pixel), and up to three such
-pictures exist while one is composited on white: two workers stayed below 0.75 GB in all, of a pod's 2 GiB."""
+"""Default limit. A 12-megapixel phone photo passes. What a picture takes of memory is limited apart from this."""
 
 MEDIA_TYPES = {
     "JPEG": "image/jpeg",
@@ -23,18 +23,23 @@ MEDIA_TYPES = {
 }
 """The formats that are taken, by Pillow's name for them."""
 
-_SIDEWAYS = 5  # from this EXIF orientation on, width and height change places
+_TURNED_BY_PILLOW = "TIFF"  # the one format whose reader turns the picture itself, and tells its upright size
 
 
 @dataclass(frozen=True, slots=True)
 class ImageHeader:
-    """An image's header. ``width`` and ``height`` as stored; ``orientation`` is EXIF's, 1 to 8, 1 for upright."""
+    """An image's header. ``width`` and ``height`` as stored; ``orientation`` is EXIF's, 1 to 8, 1 for upright.
+
+    ``picture_bytes`` and ``decoder_bytes``: see `formats.Dimensions`.
+    """
 
     format: str
     width: int
     height: int
     progressive: bool
     orientation: int
+    picture_bytes: float = WIDEST_PIXEL
+    decoder_bytes: float = 0.0
 
     @property
     def pixels(self) -> int:
@@ -44,7 +49,17 @@ class ImageHeader:
     @property
     def upright_size(self) -> tuple[int, int]:
         """Width and height as the photographer meant them."""
-        return (self.height, self.width) if self.orientation >= _SIDEWAYS else (self.width, self.height)
+        return swapped((self.width, self.height), self.orientation)
+
+    @property
+    def decoded_orientation(self) -> int:
+        """What the decoded picture still has to be turned by."""
+        return 1 if self.format == _TURNED_BY_PILLOW else self.orientation
+
+    @property
+    def decoded_size(self) -> tuple[int, int]:
+        """Width and height of the decoded picture, unless it is decoded at a scale."""
+        return self.upright_size if self.format == _TURNED_BY_PILLOW else (self.width, self.height)
 
 
 def _reader(data: bytes) -> tuple[str, Callable[[bytes], Dimensions]]:
@@ -76,11 +91,12 @@ def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> ImageHeader:
     makes no sense, `TooManyPixels` above ``max_pixels``.
     """
     name, read = _reader(data)
-    width, height, progressive, orientation = read(data)
+    found = read(data)
+    width, height = found.width, found.height
     if width <= 0 or height <= 0:
         raise ImageBroken(f"The {name} file says that it is {width} x {height} pixels.")
     if width * height > max_pixels:
         raise TooManyPixels(
             f"The image has {width} x {height} = {width * height} pixels; {max_pixels} are allowed: scale it down."
         )
-    return ImageHeader(name, width, height, progressive, orientation)
+    return ImageHeader(name, *found)

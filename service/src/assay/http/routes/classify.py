@@ -63,7 +63,7 @@ def router(process: Process) -> APIRouter:
             body = await read_body(request, settings.max_body_bytes, settings.receive_timeout_s, allowance)
             record.body_read = True
             data = image_bytes(body, request.headers.get("content-type", ""))
-            answer = await path.classify(data, top_k, record.started)
+            answer = await path.classify(data, top_k, record.started, lambda: record.gone)
         record.answer = answer
         result = classification(answer, path.model.pack, record.request_id)
         if process.store is not None:

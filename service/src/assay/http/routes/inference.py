@@ -117,7 +117,8 @@ async def _infer(process: Process, request: Request) -> Response:
         message, binary = parse(body, request.headers.get(_HEADER_LENGTH))
         outputs = wanted(message)
         images = pictures(message, binary, pack.manifest.preprocess.crop)
-        answers = await path.classify_several(images, message.parameters.top_k or settings.top_k, record.started)
+        top_k = message.parameters.top_k or settings.top_k
+        answers = await path.classify_several(images, top_k, record.started, lambda: record.gone)
     record.answer = Answer.total(answers)
     if process.store is not None:
         record.stored = tuple(

@@ -13,13 +13,23 @@ MAX_STEPS = 4096
 largest colour profile the format allows; 4096 steps take about 1 ms."""
 
 
+WIDEST_PIXEL = 4.0
+"""Bytes that Pillow takes for a pixel, at most: RGB has a fourth byte, too. Gray and palette take 1, 16-bit gray 2."""
+
+
 class Dimensions(NamedTuple):
-    """What a format's header says. ``progressive``: stored in several passes over the whole picture."""
+    """What a format's header says. ``progressive``: stored in several passes over the whole picture.
+
+    ``picture_bytes``: bytes a pixel of the decoded picture; ``decoder_bytes``: bytes a stored pixel that the decoder
+    holds beside it for as long as it works. Without what depends on the width alone.
+    """
 
     width: int
     height: int
     progressive: bool
     orientation: int
+    picture_bytes: float = WIDEST_PIXEL
+    decoder_bytes: float = 0.0
 
 
 def part(data: bytes, start: int, length: int) -> bytes:
