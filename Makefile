@@ -7,7 +7,7 @@ NAMESPACE ?= assay
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-system test-cluster lint types fmt lock manifests image cluster up swap down clean
+.PHONY: help demo serve test test-system test-cluster lint types fmt lock manifests docs image cluster up swap down clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,9 @@ lock: $(VENV)/.test ## write requirements/*.txt anew from requirements/*.in
 
 manifests: $(VENV)/.test ## write k8s/install.yaml and the chart's table of values anew (needs helm)
 	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python charts/generate.py
+
+docs: $(VENV)/.test ## write the table of settings in service/README.md anew
+	$(BIN)/python service/generate.py
 
 clean: ## remove what these commands made here, the virtual environment included
 	@test ! -e .cluster/made || { echo "a cluster of \`make cluster\` may still run: \`make down\` first" >&2; exit 1; }

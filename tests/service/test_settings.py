@@ -1,6 +1,7 @@
 """Settings come from the environment; what is misspelt or out of range is refused with the way out."""
 
 import os
+import runpy
 
 import pytest
 
@@ -84,3 +85,27 @@ def test_every_setting_is_described():
     for name, field in Settings.model_fields.items():
         assert field.description, name
         assert f"ASSAY_{name.upper()}" in KNOWN
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+@pytest.mark.parametrize("mistake", ["one letter missing", "two letters swapped", "one letter too many"])
+def test_every_setting_is_found_again_from_a_misspelt_name(monkeypatch, name, mistake):
+    at = len(name) - 3
+    wrong = {
+        "one letter missing": name[:at] + name[at + 1 :],
+        "two letters swapped": name[:at] + name[at + 1] + name[at] + name[at + 2 :],
+        "one letter too many": name + "S",
+    }[mistake]
+    if wrong in KNOWN:
+        return  # two settings, one letter apart
+    monkeypatch.setenv(wrong, "1")
+    with pytest.raises(SettingsError, match=f"{wrong} is not a setting: did you mean {name}"):
+        load_settings()
+
+
+def test_table_of_settings_is_fresh(root):
+    generate = runpy.run_path(str(root / "service" / "generate.py"))
+    text = (root / "service" / "README.md").read_text()
+    assert text == generate["readme"](text), "run `make docs`"
+    for name in KNOWN:
+        assert f"| `{name}` |" in text

@@ -9,8 +9,20 @@ from typing import Literal
 
 import structlog
 
+_process: dict[str, str] = {}
+
+
+def bind_process(**fields: str) -> None:
+    """Put these into every event from now on, whichever thread, task or signal handler it comes from."""
+    _process.update(fields)
+
+
+def _add_process(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    return {**_process, **event}
+
+
 _SHARED: list[structlog.typing.Processor] = [
-    structlog.contextvars.merge_contextvars,
+    _add_process,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
@@ -38,6 +50,7 @@ def configure_logging(style: Literal["auto", "json", "console"] = "auto", level:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
         )
     )
+    logging.captureWarnings(capture=True)
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(severity)

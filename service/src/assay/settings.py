@@ -95,8 +95,8 @@ class Settings(BaseSettings):
     largest body that is still arriving is refused."""
 
     max_picture_bytes: int = Field(default=0, ge=0)
-    """Bytes of memory for large pictures while they are decoded; 0 means a 42nd of the memory limit (48 MiB of 2 GiB). A
-    pixel takes 4 bytes in a PNG, up to 8 in a progressive JPEG, 17 in a WebP; a large baseline JPEG takes less than 1."""
+    """Bytes of memory for large pictures while they are decoded; 0 means a 42nd of the memory limit (48 MiB of 2 GiB).
+    A pixel takes 4 bytes in a PNG, up to 12 in a progressive JPEG, 17 in a WebP, below 1 in a large baseline JPEG."""
 
     deadline_ms: int = Field(default=1000, ge=10, le=600_000)
     """Milliseconds from a received body to its answer; what waits longer is dropped before decoding."""

@@ -19,7 +19,12 @@ RISE_MIB = 100
 @pytest.fixture(scope="module")
 def service(builtin_dir):
     """A server whose queue takes all that is sent here, however slow the machine is; the rest is as by default."""
-    limits = {"cpu_limit_millicores": 2000, "memory_limit_bytes": 2 << 30, "deadline_ms": 600_000, "queue_budget_ms": 600_000}
+    limits = {
+        "cpu_limit_millicores": 2000,
+        "memory_limit_bytes": 2 << 30,
+        "deadline_ms": 600_000,
+        "queue_budget_ms": 600_000,
+    }
     with running(builtin_dir, workers=2, receive_timeout_s=3, **limits) as server:
         server.wait_ready()
         with ThreadPoolExecutor(SENDERS) as pool, httpx.Client(timeout=60) as client:

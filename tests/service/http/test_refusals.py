@@ -179,7 +179,7 @@ def test_many_slow_bodies_leave_room_for_others(impatient):
 
 
 def test_bodies_of_all_clients_together_are_bounded(builtin_dir):
-    limits = {"max_receiving_bytes": 2 << 20, "max_body_bytes": 1 << 20, "receive_timeout_s": 5}
+    limits = {"max_receiving_bytes": 2 << 20, "max_body_bytes": 1 << 20, "receive_timeout_s": 60}
     with running(builtin_dir, **limits) as server:
         server.wait_ready()
         host, port = server.url.removeprefix("http://").split(":")
@@ -187,14 +187,23 @@ def test_bodies_of_all_clients_together_are_bounded(builtin_dir):
         held = []
         try:
             for _ in range(2):
-                held.append(socket.create_connection((host, int(port))))
+                held.append(socket.create_connection((host, int(port)), timeout=60))
                 held[-1].sendall(head + bytes(1000 << 10))
             wait_until("both bodies", lambda: server.metrics()["assay_inflight_requests"] == 2)
-            answer = wait_until(
-                "a refusal", lambda: next((a for a in [post(server, bytes(1 << 20))] if a.status_code == 429), None)
-            )
-            assert_problem(answer, 429, "Overloaded")
-            assert answer.headers["Retry-After"] == "1"
+            # Whoever holds most yields; a photo of ordinary size is answered at once.
+            assert post(server, jpeg() + bytes(200 << 10)).status_code == 200
+            received = wait_until("the refusal", lambda: next((got(one) for one in held if got(one)), b""))
+            assert received.startswith(b"HTTP/1.1 429 ")
+            assert b"retry-after: 1" in received.lower()
         finally:
             for connection in held:
                 connection.close()
+
+
+def got(connection) -> bytes:
+    """What has arrived by now."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(4096, socket.MSG_PEEK)
+    except BlockingIOError:
+        return b""

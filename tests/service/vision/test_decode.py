@@ -4,13 +4,15 @@ import io
 
 import numpy as np
 import pytest
-from PIL import Image, ImageOps
+from PIL import Image, ImageChops, ImageOps
 
 from assay.vision.colour import rgb
-from assay.vision.decode import decode, draft_scale
+from assay.vision.decode import decode, draft_scale, picture_bytes
 from assay.vision.errors import ImageBroken, UnsupportedMediaType
 from assay.vision.header import ImageHeader, read_header
 from assay.vision.orientation import upright
+from support.corpus.hostile import loops, png
+from support.corpus.seeds import interlaced_png
 from support.geometry import Wanted
 from support.images import deep_png, encoded, exif, jpeg, photo
 
@@ -78,6 +80,43 @@ def test_gray_cmyk_palette_and_one_bit_pictures_keep_their_colours():
     assert difference(encoded(photo().convert("LA"), "PNG"), photo().convert("L")) == 0
 
 
+def without_adobe_marker(data: bytes) -> bytes:
+    at = data.index(b"\xff\xee")
+    return data[:at] + data[at + 2 + int.from_bytes(data[at + 2 : at + 4]) :]
+
+
+def test_cmyk_of_a_jpeg_is_inverted_as_adobe_has_it():
+    ink = photo().convert("CMYK")
+    assert difference(encoded(ink, "JPEG", quality=100, subsampling=0), photo()) < 2
+    # Pillow takes four components for Adobe's kind, with its marker or without.
+    assert difference(without_adobe_marker(encoded(ink, "JPEG", quality=100, subsampling=0)), photo()) < 2
+
+
+def test_ycck_as_photoshop_saves_it_is_converted():
+    cyan_magenta_yellow, black = Image.merge("RGB", photo().convert("CMYK").split()[:3]), Image.new("L", photo().size)
+    planes = [
+        ImageChops.invert(plane) for plane in (*cyan_magenta_yellow.convert("YCbCr").split(), ImageChops.invert(black))
+    ]
+    data = encoded(Image.merge("CMYK", planes), "JPEG", quality=100, subsampling=0)
+    at = data.index(b"Adobe") + 11
+    found = data[:at] + b"\2" + data[at + 1 :]  # the marker's transform: YCCK
+    assert difference(found, photo()) < 3
+
+
+def test_sixteen_bit_gray_tiff_of_both_byte_orders_keeps_its_range():
+    deep = np.asarray(photo().convert("L")).astype(np.uint16) * 257
+    for order in ("<u2", ">u2"):
+        data = encoded(Image.fromarray(deep.astype(order)), "TIFF")
+        assert data[:2] == (b"II" if order == "<u2" else b"MM")
+        assert difference(data, photo().convert("L")) == 0
+
+
+def test_sixteen_bit_colour_keeps_its_range():
+    found = decoded(png(8, 8, 2, 16))
+    assert (found == 0).all()
+    assert (decoded(png(8, 8, 6, 16)) == 255).all()  # wholly transparent
+
+
 def test_sixteen_bit_gray_keeps_its_range():
     assert difference(deep_png(), photo().convert("L")) == 0
 
@@ -131,3 +170,50 @@ def test_scaled_decode_has_the_size_that_was_promised():
     data = jpeg("rocket", (2049, 1537))
     image = decode(data, read_header(data), WANTED)
     assert image.size == (1025, 769)
+
+
+def test_interlaced_png_is_the_same_picture():
+    assert difference(interlaced_png(photo()), photo()) == 0
+    assert read_header(interlaced_png(photo())).progressive
+
+
+def test_metadata_does_not_reach_the_decoder_and_changes_no_pixel():
+    rich = jpeg(exif=exif(6), comment=b"a cat" * 1000, icc_profile=bytes(70000), xmp=b"<x:xmpmeta/>")
+    image = decode(rich, read_header(rich), WANTED)
+    assert {"exif", "comment", "icc_profile", "xmp"} & set(image.info) == set()
+    assert (np.asarray(image) == np.asarray(decode(jpeg(), read_header(jpeg()), WANTED))).all()
+
+
+FULL = {
+    "RGB PNG": (encoded(photo(), "PNG"), 4.0),
+    "palette PNG": (encoded(photo().quantize(256), "PNG"), 1.0),
+    "16-bit gray PNG": (deep_png(), 2.0),
+    "baseline JPEG": (jpeg(), 4.0),
+    "gray JPEG": (encoded(photo().convert("L"), "JPEG"), 1.0),
+    "progressive JPEG, 4:2:0": (jpeg(progressive=True), 7.0),
+    "progressive JPEG, 4:4:4": (jpeg(progressive=True, subsampling=0), 10.0),
+    "progressive CMYK JPEG": (encoded(photo().convert("CMYK"), "JPEG", progressive=True), 12.0),
+    "WebP": (encoded(photo(), "WEBP"), 17.0),
+    "GIF": (encoded(photo(), "GIF"), 2.0),
+    "BMP": (encoded(photo(), "BMP"), 4.0),
+    "TIFF": (encoded(photo(), "TIFF"), 4.0),
+    "turned TIFF": (encoded(photo(), "TIFF", exif=exif(6)), 8.0),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_memory_of_a_picture_is_told_from_its_header(name):
+    data, bytes_a_pixel = FULL[name]
+    assert picture_bytes(read_header(data), WANTED) == int(451 * 300 * bytes_a_pixel)
+
+
+def test_scaled_decode_takes_less_memory_for_the_picture_and_as_much_for_its_scans():
+    size = 2048, 2048
+    assert picture_bytes(read_header(jpeg("rocket", size, progressive=True)), WANTED) == 2048 * 2048 * (4 / 16 + 3)
+    assert picture_bytes(read_header(jpeg("rocket", size)), WANTED) == 2048 * 2048 * 4 / 16
+
+
+def test_decoders_written_in_python_or_by_libtiff_are_not_used_whatever_the_header_hides():
+    for name in ("loop-bmp-run-length", "loop-tiff-lzw"):
+        with pytest.raises(UnsupportedMediaType, match="compress"):
+            decoded(loops()[name])

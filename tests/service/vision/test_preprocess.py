@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
+from assay.vision.colour import rgb
 from assay.vision.geometry import crop_box, resized
 from assay.vision.preprocess import load, preprocess
+from support.corpus.seeds import deep
 from support.geometry import Wanted
 from support.images import PHOTOS, encoded, exif, jpeg, photo, two_step
 
@@ -50,6 +52,28 @@ def test_scaled_decode_stays_close_to_the_whole_one(size, bound):
     with Image.open(io.BytesIO(data)) as image:
         whole = image.convert("RGB")
     assert min(errors(load(data, Wanted()), whole, "bicubic")) < bound
+
+
+@pytest.mark.parametrize("interpolation", FILTERS)
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_turning_the_crop_equals_turning_the_picture(orientation, interpolation):
+    wanted = Wanted(interpolation=interpolation)
+    for picture in (photo(), photo("rocket").crop((1, 2, 400, 411))):
+        stored = encoded(picture, "PNG", exif=exif(orientation))
+        with Image.open(io.BytesIO(stored)) as image:
+            turned = ImageOps.exif_transpose(image)
+        assert min(errors(load(stored, wanted), turned, interpolation)) < 0.05
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "CMYK", "L", "I;16"])
+@pytest.mark.parametrize("size", [(1600, 1100), (1100, 1600), (60, 20000), (20000, 60)])
+def test_picture_converted_in_bands_equals_one_converted_as_a_whole(mode, size):
+    picture = photo("coffee", size)
+    made = {"I;16": deep, "P": lambda image: image.quantize(64)}.get(mode, lambda image: image.convert(mode))
+    picture = made(picture)
+    if mode in ("RGBA", "LA"):
+        picture.putalpha(Image.linear_gradient("L").resize(size))
+    assert min(errors(preprocess(picture, Wanted()), rgb(picture), "bicubic")) < 0.05
 
 
 def test_scaled_decode_of_a_turned_picture_shows_the_same_part():

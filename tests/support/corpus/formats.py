@@ -15,7 +15,8 @@ _WRITTEN = {
 _SIGNATURES = {
     "BUFR": b"BUFR", "CUR": b"\0\0\2\0", "DCX": b"\xb1\x68\xde\x3a", "FITS": b"SIMPLE  =                    T",
     "FLI": b"\0\0\0\0\x11\xaf", "FPX": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "FTEX": b"FTEX",
-    "GBR": b"\0\0\0\x1c\0\0\0\2", "GRIB": b"GRIB\0\0\0\1", "HDF5": b"\x89HDF\r\n\x1a\n", "IM": b"Image type: RGB image\r\n",
+    "GBR": b"\0\0\0\x1c\0\0\0\2", "GRIB": b"GRIB\0\0\0\1", "HDF5": b"\x89HDF\r\n\x1a\n",
+    "IM": b"Image type: RGB image\r\n",
     "IMT": b"\nwidth 4\nheight 4\n",
     "IPTC": b"\x1c\x03\0\0\1\1", "MCIDAS": b"\0\0\0\0\0\0\0\4", "MPEG": b"\0\0\1\xb3", "PCD": b"PCD_",
     "PIXAR": b"\200\350\000\000", "PSD": b"8BPS\0\1", "SUN": b"\x59\xa6\x6a\x95", "WMF": b"\xd7\xcd\xc6\x9a\0\0",

@@ -1,5 +1,7 @@
 """Files made to do harm: each one costs little to send and much to somebody who believes it."""
 
+# ruff: noqa: E501 - one file a line: a table
+
 import struct
 import zlib
 from collections.abc import Iterable
@@ -15,7 +17,9 @@ def png_chunk(kind: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
-def png(width: int, height: int, colour: int, depth: int, chunks: Iterable[bytes] = (), rows: int | None = None) -> bytes:
+def png(
+    width: int, height: int, colour: int, depth: int, chunks: Iterable[bytes] = (), rows: int | None = None
+) -> bytes:
     """A PNG of zeros, with chunks before its pixels, and as many rows as are wanted."""
     channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     squeezed = zlib.compressobj(9)

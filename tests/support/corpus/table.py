@@ -34,8 +34,9 @@ _SIZES = ((1, 1), (2, 1), (1, 2), (65500, 1), (1, 65500), (65500, 200), (3, 4000
 
 
 def _cut_off() -> dict[str, bytes]:
+    whole = {name: seeds()[name] for name in _CUT}
     return {
-        f"cut-{name}-{share}": seeds()[name][: max(1, int(len(seeds()[name]) * share))] for name in _CUT for share in _CUTS
+        f"cut-{name}-{share}": data[: max(1, int(len(data) * share))] for name, data in whole.items() for share in _CUTS
     }
 
 
@@ -97,5 +98,6 @@ def answer(data: bytes) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    ANSWERS.write_text("".join(f"{name}\t{status}\t{code}\n" for name, (status, code) in ((n, answer(d)) for n, d in corpus().items())))
-    sys.stdout.write(f"{len(corpus())} files\n")
+    found = {name: answer(data) for name, data in corpus().items()}
+    ANSWERS.write_text("".join(f"{name}\t{status}\t{code}\n" for name, (status, code) in found.items()))
+    sys.stdout.write(f"{len(found)} files\n")

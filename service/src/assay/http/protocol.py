@@ -2,8 +2,9 @@
 
 import asyncio
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from assay.http.envelope import Record
 from assay.http.problems import MEDIA_TYPE, problem_body
 
 MAX_HEADER_BYTES = 32 << 10
@@ -28,9 +29,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timer together with the connection."""
         self._disarm()
-        if self.cycle is not None and not self.cycle.response_complete:
-            record = self.cycle.scope.get("assay")
-            if record is not None:
+        cycle: RequestResponseCycle | None = self.cycle  # none before the first request, whatever the parent declares
+        if cycle is not None and not cycle.response_complete:
+            record = cycle.scope.get("assay")  # where the envelope left it
+            if isinstance(record, Record):
                 record.gone = True
         super().connection_lost(exc)
 

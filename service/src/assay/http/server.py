@@ -14,6 +14,7 @@ from assay.constants import EXIT_MISFIT
 from assay.errors import AssayError, SettingsError
 from assay.http.app import create_app
 from assay.http.protocol import bounded_protocol
+from assay.logs import bind_process
 from assay.serving.misfit import write_last_words
 from assay.serving.process import Process, build_process
 from assay.settings import Settings
@@ -129,7 +130,7 @@ def run(settings: Settings) -> int:
 
     async def main() -> int:
         if settings.variant:
-            structlog.contextvars.bind_contextvars(variant=settings.variant)
+            bind_process(variant=settings.variant)
         server = make_server(settings)
         try:
             await server.serve()

@@ -66,7 +66,7 @@ class ReceivingBudget:
         )
 
     def take(self, mine: Allowance, count: int) -> None:
-        """Hold ``count`` more bytes for ``mine``. Raises `OverloadedError` when nobody with more than that can yield."""
+        """Hold ``count`` more bytes for ``mine``. Raises `OverloadedError` when nobody who holds more can yield."""
         while self._held + count > self._limit:
             others = (other for other in self._allowances if other.revocable and other is not mine)
             largest = max(others, key=lambda other: other.held, default=None)

@@ -111,9 +111,7 @@ class RequestPath:
         self._batcher = batcher
         self._cache = cache
 
-    async def classify(
-        self, data: bytes, top_k: int, started: float, gone: Callable[[], bool] = _never_gone
-    ) -> Answer:
+    async def classify(self, data: bytes, top_k: int, started: float, gone: Callable[[], bool] = _never_gone) -> Answer:
         """Labels of an encoded image. ``started``: `time.perf_counter` when the request arrived.
 
         ``gone`` tells whether the client has hung up; it is asked on a worker. Raises the errors of ``vision`` for the

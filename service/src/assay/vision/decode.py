@@ -27,7 +27,7 @@ _PIXELS_ONLY = {"JPEG": jpeg.pixels_only, "PNG": png.pixels_only}
 """What takes metadata out of a file. Pillow parses some of it while opening (EXIF, for the resolution), in Python, and
 decompresses some (text); nothing of it changes pixels."""
 
-# What Pillow has to say about a file is no news for whoever runs this: its sender gets a problem, or it was good enough.
+# What Pillow says about a file is no news for whoever runs this: its sender gets a problem, or it was good enough.
 warnings.filterwarnings("ignore", module=r"PIL\.")
 logging.getLogger("PIL").setLevel(logging.CRITICAL)
 

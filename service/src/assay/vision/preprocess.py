@@ -27,9 +27,7 @@ _BAND_PIXELS = 1 << 19
 
 def _surroundings(box: Box, size: tuple[int, int], crop: int, reach: int) -> tuple[int, int, int, int]:
     """Whole pixels that resizing ``box`` looks at."""
-    across, down = (
-        math.ceil(reach * max(1.0, extent / crop)) + 1 for extent in (box[2] - box[0], box[3] - box[1])
-    )
+    across, down = (math.ceil(reach * max(1.0, extent / crop)) + 1 for extent in (box[2] - box[0], box[3] - box[1]))
     left, top = max(0, math.floor(box[0]) - across), max(0, math.floor(box[1]) - down)
     return left, top, min(size[0], math.ceil(box[2]) + across), min(size[1], math.ceil(box[3]) + down)
 

@@ -27,7 +27,7 @@ class _Entry(NamedTuple):
 
     tag: int
     kind: int
-    count: int
+    values: int
     value: int | None
 
 
@@ -74,12 +74,13 @@ def exif_orientation(block: bytes) -> int:
 
 def _check_values(entries: list[_Entry], available: int) -> None:
     """Refuse a directory whose values are more than the file can hold: each is copied, and they may overlap."""
-    if sum(_FIELD_BYTES.get(entry.kind, 0) * entry.count for entry in entries) > available:
+    if sum(_FIELD_BYTES.get(entry.kind, 0) * entry.values for entry in entries) > available:
         raise ImageBroken("The TIFF file says that it has more tag values than it has bytes.")
     for entry in entries:
-        if entry.kind not in _TEXTS and entry.count > MAX_STEPS:  # strips, above all: each is a step of the decoder
+        if entry.kind not in _TEXTS and entry.values > MAX_STEPS:  # strips, above all: each is a step of the decoder
             raise ImageBroken(
-                f"Tag {entry.tag} of the TIFF file has {entry.count} values, more than {MAX_STEPS}: save it with larger strips."
+                f"Tag {entry.tag} of the TIFF file has {entry.values} values, more than {MAX_STEPS}: "
+                "save it with larger strips."
             )
 
 

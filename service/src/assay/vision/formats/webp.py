@@ -42,7 +42,9 @@ def read(data: bytes) -> Dimensions:
         body = part(data, start, 5)
         if body[0] == _VP8L_SIGNATURE:
             bits = int.from_bytes(body[1:], "little")
-            return Dimensions((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1, False, UPRIGHT, decoder_bytes=_DECODER_BYTES)
+            return Dimensions(
+                (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1, False, UPRIGHT, decoder_bytes=_DECODER_BYTES
+            )
     if kind == b"VP8 ":
         body = part(data, start, 10)
         if body[3:6] == _VP8_START:
