@@ -13,9 +13,11 @@ from assay.serving.batcher import Batcher
 from assay.serving.cache import Cache
 from assay.serving.executor import Executor
 from assay.serving.model import Model
+from assay.serving.pictures import PictureMemory
 from assay.serving.request import RequestPath
 from assay.settings import Settings
 from assay.telemetry import Telemetry
+from support.corpus.table import PICTURE_BYTES
 
 TIMEOUT_S = 60  # for threads to end; the machines that run tests may be busy
 
@@ -61,7 +63,15 @@ def wired(pack: Pack, *, workers: int = 2, cache: Cache | None = None, **chosen:
     if cache is None and settings.cache_bytes:
         cache = Cache(settings.cache_bytes, telemetry)
     path = RequestPath(
-        Model("a test's", pack, engine), 1.0, settings, admission, executor, telemetry, batcher=batcher, cache=cache
+        Model("a test's", pack, engine),
+        1.0,
+        settings,
+        admission,
+        PictureMemory(PICTURE_BYTES, workers),
+        executor,
+        telemetry,
+        batcher=batcher,
+        cache=cache,
     )
     made = Wired(path, admission, executor, batcher, telemetry)
     try:

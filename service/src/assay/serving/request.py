@@ -247,7 +247,7 @@ class RequestPath:
             self._pictures.leave(job.memory)
 
     def _begin(self, job: _Job) -> float:
-        """When the work on an image begins. What is too late, or for nobody, is dropped here: nothing was spent on it."""
+        """When the work on an image begins. What is too late, or for nobody, is dropped here, at no cost."""
         if job.gone():
             raise AbandonedError("The client hung up while its request waited.")
         begun = time.perf_counter()
