@@ -23,7 +23,7 @@ serve: $(VENV)/.build ## serve the model in the foreground, on http://127.0.0.1:
 # --- tests ------------------------------------------------------------------
 
 test: $(VENV)/.test ## every test that needs nothing but PyPI packages
-	$(BIN)/python -m pytest -m "not system and not e2e"
+	$(BIN)/python -m pytest -m "not system and not e2e" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-system: $(VENV)/.test ## tests that need Debian packages or Go
 	$(BIN)/python -m pytest -m "system and not e2e"

@@ -2,7 +2,7 @@
 
 import hashlib
 import http.server
-import os
+import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from assay.packs.fetch import fetch
 from support.small_packs import SOME_DIGEST
 
 LIMIT = 4 << 20
-BODY = os.urandom(3 << 20)
+BODY = random.Random(0).randbytes(3 << 20)
 DIGEST = f"sha256:{hashlib.sha256(BODY).hexdigest()}"
 
 
