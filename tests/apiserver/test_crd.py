@@ -58,6 +58,8 @@ def test_good_spec_is_taken(namespace, spec):
         (changed("model", None), "model"),
         (changed("model.uri", "ftp://x/y"), "uri"),
         (changed("model.uri", "builtin:../etc"), "uri"),
+        (changed("model.uri", "https://user:secret@x.example/m.tar"), "uri"),
+        (changed("model.uri", "https://x.example/m.tar?token=secret"), "uri"),
         (changed("model.digest", None), "digest is required"),
         (changed("model.digest", "sha256:abc"), "digest"),
         (changed("model.precision", "FP16"), "precision"),

@@ -116,6 +116,7 @@ def test_incumbent_stands_unverified_when_its_attempts_are_used_up(swapped):
     assert swapped.model == GOOD_MODEL
     assert swapped.reason("Available") == "False Unverified"
     assert swapped.reason("Stalled") == "True PackUnavailable"
+    assert "which has not been proved" in swapped.message()
 
 
 def test_incumbent_is_checked_after_the_pack_asked_for_was_refused(swapped):

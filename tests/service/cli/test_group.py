@@ -1,5 +1,6 @@
 """The command `assay`: its overview costs no imports, its errors are one line."""
 
+import re
 import subprocess
 import sys
 
@@ -30,10 +31,15 @@ def test_overview_lists_every_command_without_importing_it():
 
 
 def test_every_command_has_help_with_an_example():
-    for name in COMMANDS:
-        shown = assay(name, "--help")
+    commands = [(name,) for name in COMMANDS]
+    for command in commands:  # grows by the commands of each group
+        shown = assay(*command, "--help")
         assert shown.returncode == 0, shown.stderr
-        assert "Example:" in shown.stdout or "Commands:" in shown.stdout, name
+        assert "\\b" not in shown.stdout, command  # click's mark for "keep these lines", spelt so that it is no mark
+        _, is_group, listed = shown.stdout.partition("Commands:")
+        assert is_group or "Example:\n" in shown.stdout, command
+        commands += [(*command, name) for name in re.findall(r"^  ([a-z-]+)  ", listed, re.MULTILINE)]
+    assert len(commands) > len(COMMANDS)
 
 
 def test_error_is_one_line_on_stderr_and_exit_code_2():

@@ -58,6 +58,7 @@ class TargetStatus(Part):
     """How far the check of the present inputs has come. An attempt is noted once its Job exists.
 
     image and image_id: what the target's pods were last seen to run, for times at which they do not agree.
+    verdict and the two figures: of the newest check of what the spec asks for, for eyes; unset where there is none.
     """
 
     # Kubernetes writes ID in capitals.
@@ -68,6 +69,9 @@ class TargetStatus(Part):
     inputs_hash: str = ""
     attempt: int = 0
     next_attempt_time: Time | None = None
+    verdict: str | None = None
+    containment_lower_permille: int | None = None
+    cost_ratio_permille: int | None = None
 
 
 class LastCheck(Part):

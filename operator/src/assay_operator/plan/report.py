@@ -72,9 +72,21 @@ def telling(
     serving = _serving(facts, approval, status)
     told = _conditions(facts, approval, background, done, serving, undoing=undoing, moved=moved)
     phase = _phase(told, done)
-    status = status.model_copy(update={"serving": serving, "phase": phase})
+    target = status.target.model_copy(update=_figures(facts, status))
+    status = status.model_copy(update={"serving": serving, "phase": phase, "target": target})
     status = _with_conditions(status, told, facts.now, facts.variant.generation)
     return Plan(status, steps, events_of(facts.variant, status, steps), again_s)
+
+
+def _figures(facts: Facts, status: Status) -> dict[str, Any]:
+    """What the columns of a table show: the newest check's figures, but only beside the pack that they are of."""
+    check = status.last_check
+    shown = check if check is not None and check.inputs_hash == str(facts.inputs) else None
+    return {
+        "verdict": shown and shown.verdict,
+        "containment_lower_permille": shown and shown.containment_lower_permille,
+        "cost_ratio_permille": shown and shown.cost_ratio_permille,
+    }
 
 
 def described(facts: Facts, model: ServedModel) -> str:
@@ -157,7 +169,8 @@ def _stuck(approval: Approval, done: Progress | None, *, undoing: bool) -> bool:
 def _serves_on(serving: Serving | None) -> str:
     if serving is None:
         return "No pod is ready"
-    return f"{serving.ready_replicas} ready pods serve {serving.uri}"
+    unproved = "" if serving.verified else ", which has not been proved"
+    return f"{serving.ready_replicas} ready pods serve {serving.uri}{unproved}"
 
 
 def _available(facts: Facts, serving: Serving | None) -> tuple[State, str, str]:
@@ -228,7 +241,8 @@ def _ready(
                     f"{approval.reason}: {approval.message}", on, "Change spec.model, or spec.retryToken to try again"
                 ),
             )
-        return "False", approval.reason, sentences(approval.message, on, _next_step(approval))
+        stuck = done.message if done is not None and done.state == "Stuck" else ""
+        return "False", approval.reason, sentences(approval.message, on, stuck, _next_step(approval))
     if approval.wanted is None:
         return "False", approval.reason, sentences(approval.message, on)
     if done is None or done.state != "Complete":
@@ -243,7 +257,7 @@ def _ready(
 
 def _next_step(approval: Approval) -> str:
     if approval.reason in reasons.REFUSALS:
-        return "The Deployment was not changed. Change spec.model or the criteria of spec.check"
+        return "Change spec.model or the criteria of spec.check"
     if approval.reason == reasons.YARDSTICK_NOT_APPROVED:
         return "Change spec.check.compareWith"
     return "Change spec, or spec.retryToken to try again"

@@ -18,7 +18,7 @@ def builtin() -> None:
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="folder to write to")
 @click.option("--calibration", is_flag=True, help="keep the calibration photos as well")
 def build(out: Path, calibration: bool) -> None:
-    r"""Build every pack and dataset that ships, judge the INT8 packs this CPU can run, fail if one is not right.
+    """Build every pack and dataset that ships, judge the INT8 packs this CPU can run, fail if one is not right.
 
     \b
     Example:

@@ -50,7 +50,7 @@ _COST_HELP = (
 @click.option("--inputs-hash", default="", help="copied into the result")
 @click.pass_context
 def check(ctx: click.Context, /, *, as_json: bool, result_file: Path | None, **options: Any) -> None:  # noqa: ANN401 - click's options
-    r"""Measure whether a candidate pack may serve instead of another one, on this machine.
+    """Measure whether a candidate pack may serve instead of another one, on this machine.
 
     Exits with 0 for Pass, 1 for Fail, 2 for Inconclusive, 3 for Error. With --result-file: 0 for any verdict written,
     3 for Error (also written), so that a failed measurement is never mistaken for a bad model.

@@ -27,7 +27,7 @@ def dataset() -> None:
 @_OUT
 @_JSON
 def build(name: str, out: Path, as_json: bool) -> None:
-    r"""Build a built-in smoke set from the photos of scikit-image and scikit-learn.
+    """Build a built-in smoke set from the photos of scikit-image and scikit-learn.
 
     \b
     Example:
@@ -49,7 +49,7 @@ def build(name: str, out: Path, as_json: bool) -> None:
 @click.option("--name", help="[default: the file's name]")
 @_JSON
 def pack(folder: Path, out: Path, labels: Path | None, name: str | None, as_json: bool) -> None:
-    r"""Pack a FOLDER of images as a dataset.
+    """Pack a FOLDER of images as a dataset.
 
     \b
     Example:
@@ -66,7 +66,7 @@ def pack(folder: Path, out: Path, labels: Path | None, name: str | None, as_json
 @click.option("--digest", help="sha256:… it must have")
 @_JSON
 def inspect(uri: str, digest: str | None, as_json: bool) -> None:
-    r"""Show what is in a dataset.
+    """Show what is in a dataset.
 
     \b
     Example:

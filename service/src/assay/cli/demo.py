@@ -71,7 +71,7 @@ class Files:
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="with --serve")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), default=".demo", show_default=True)
 def demo(serve: bool, port: int, folder: Path) -> None:
-    r"""Build an FP32 pack, quantise it for this CPU, check it, serve the winner, classify three photos.
+    """Build an FP32 pack, quantise it for this CPU, check it, serve the winner, classify three photos.
 
     Takes a minute or two; what was built is kept in a folder and used again while nothing that made it has changed.
 

@@ -35,7 +35,7 @@ def model() -> None:
 )
 @_JSON
 def build(name: str, out: Path, weights: Path | None, as_json: bool) -> None:
-    r"""Build the FP32 pack NAME from published weights, without PyTorch.
+    """Build the FP32 pack NAME from published weights, without PyTorch.
 
     \b
     Example:
@@ -71,7 +71,7 @@ def quantize(
     require_gain: bool,
     as_json: bool,
 ) -> None:
-    r"""Quantise an FP32 PACK to INT8 for this CPU; the fastest recipe that is right enough is kept.
+    """Quantise an FP32 PACK to INT8 for this CPU; the fastest recipe that is right enough is kept.
 
     \b
     Example:
@@ -110,7 +110,7 @@ def quantize(
 @_DIGEST
 @_JSON
 def inspect(pack: str, digest: str | None, as_json: bool) -> None:
-    r"""Show what a PACK says about itself; its digest is verified if one is given.
+    """Show what a PACK says about itself; its digest is verified if one is given.
 
     \b
     Example:
@@ -131,7 +131,7 @@ def inspect(pack: str, digest: str | None, as_json: bool) -> None:
 @_DIGEST
 @_JSON
 def fetch_pack(uri: str, out: Path, digest: str | None, as_json: bool) -> None:
-    r"""Fetch a pack from URI, verify its digest, read it strictly, and write it to a file.
+    """Fetch a pack from URI, verify its digest, read it strictly, and write it to a file.
 
     \b
     Example:

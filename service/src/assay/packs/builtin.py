@@ -29,6 +29,7 @@ def builtin_path(uri: str) -> Path:
     name = uri.removeprefix(SCHEME)
     path = builtin_dir() / f"{name}.tar"
     if not _NAME.fullmatch(name) or not path.is_file():
-        there = ", ".join(sorted(file.stem for file in builtin_dir().glob("*.tar"))) or "none"
-        raise PackUnavailableError(f"there is no built-in {name!r} in {builtin_dir()}; there: {there}")
+        there = ", ".join(sorted(file.stem for file in builtin_dir().glob("*.tar")))
+        advice = f"there: {there}" if there else f"none was made: assay builtin build --out {builtin_dir()}"
+        raise PackUnavailableError(f"there is no built-in {name!r} in {builtin_dir()}; {advice}")
     return path
