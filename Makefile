@@ -92,7 +92,7 @@ $(VENV)/.build: $(VENV)/.python requirements/build.txt requirements/data.txt ser
 	touch $@
 
 $(VENV)/.s3: $(VENV)/.python requirements/s3.txt
-	$(PYTHON) -m venv $(VENV)/s3
+	$(PYTHON) -m venv --clear $(VENV)/s3
 	$(VENV)/s3/bin/pip install --quiet --require-hashes -r requirements/s3.txt
 	touch $@
 

@@ -148,3 +148,19 @@ def test_fault_22_verdict_of_the_same_inputs_is_used_again(swapped):
     assert swapped.created == 2
     assert swapped.ready() == "True Serving"
     assert swapped.written == [GOOD_MODEL, OTHER_MODEL, GOOD_MODEL]
+
+
+def test_figures_stand_only_beside_the_pack_that_they_are_of():
+    world = World()
+    world.reconcile()
+    world.finish("Fail")
+    world.settle()
+    assert world.status.target.verdict == "Fail"
+    assert world.status.target.cost_ratio_permille == world.status.last_check.cost_ratio_permille
+    world.edit(model={"uri": BASE_URI})
+    world.settle()
+    assert world.reason("Ready") == "True Serving"
+    assert world.status.last_check.verdict == "Fail"
+    assert world.status.target.verdict is None
+    assert world.status.target.containment_lower_permille is None
+    assert "verdict" not in world.status.to_json()["target"]

@@ -10,7 +10,6 @@ import pytest
 from assay_operator.models.status import Status
 from assay_operator.plan import CreateJob, DeleteJob, Limits, plan
 from support.packs import (
-    BASE_URI,
     GOOD,
     GOOD_MODEL,
     OTHER,
@@ -283,19 +282,3 @@ def test_fault_41_check_waits_while_others_run():
     world.others_running = 1
     world.reconcile(limits=Limits(running_checks=2))
     assert world.created == 1
-
-
-def test_figures_stand_only_beside_the_pack_that_they_are_of():
-    world = World()
-    world.reconcile()
-    world.finish("Fail")
-    world.settle()
-    assert world.status.target.verdict == "Fail"
-    assert world.status.target.cost_ratio_permille == world.status.last_check.cost_ratio_permille
-    world.edit(model={"uri": BASE_URI})
-    world.settle()
-    assert world.reason("Ready") == "True Serving"
-    assert world.status.last_check.verdict == "Fail"
-    assert world.status.target.verdict is None
-    assert world.status.target.containment_lower_permille is None
-    assert "verdict" not in world.status.to_json()["target"]
