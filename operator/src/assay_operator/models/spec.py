@@ -8,7 +8,9 @@ from pydantic.alias_generators import to_camel
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 Uri = Annotated[
     str,
-    StringConstraints(max_length=1024, pattern=r"^(builtin:[a-z0-9][a-z0-9._-]*|(https?|s3|gs|az|file)://[^\s/@?#]*/[^\s?#]+)$"),
+    StringConstraints(
+        max_length=1024, pattern=r"^(builtin:[a-z0-9][a-z0-9._-]*|(https?|s3|gs|az|file)://[^\s/@?#]*/[^\s?#]+)$"
+    ),
 ]
 Precision = Literal["FP32", "INT8"]
 
