@@ -27,7 +27,7 @@ export function options(times, senders) {
   };
 }
 
-/** Wait until this iteration is due; send; account for the time from when it was due. */
+/** Wait until this iteration is due; `send(index, due)`, due in epoch ms; account for the time from then. */
 export function onTime(times, send) {
   const index = exec.scenario.iterationInTest;
   const due = exec.scenario.startTime + LEAD_MS + times[index] * 1000;
@@ -36,6 +36,6 @@ export function onTime(times, send) {
     sleep(wait / 1000);
   }
   late.add(Date.now() - due > LATE_MS);
-  send(index);
+  send(index, due);
   latency.add(Date.now() - due);
 }

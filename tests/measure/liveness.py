@@ -2,25 +2,24 @@
 
     PYTHONPATH=tests .venv/bin/python tests/measure/liveness.py --seconds 120
 
-The server has one core (its CPU limit, one worker), the load and the probe the other. The probe connects anew each
+The server has one core (its CPU limit, one worker), k6 and the probe the other. The probe connects anew each
 time, as a kubelet does. Prints the times of the probe, idle and saturated, and what the load was answered.
 """
 
 import argparse
-import asyncio
 import os
 import socket
 import statistics
 import tempfile
-import threading
 import time
-from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+from overload import photos, run
 
 from assay.building.models import build
 from assay.platform.cpu import cpu_model
-from support.images import jpeg
-from support.openloop import Outcome, poisson
 from support.server import Server, running
 
 EVERY_S = 0.1
@@ -45,23 +44,12 @@ def probed(server: Server, seconds: float) -> list[float]:
     return times
 
 
-def loaded(server: Server, rate: float, seconds: float) -> tuple[list[float], list[Outcome]]:
-    """Times of the probe under load, and what became of the load."""
-    times: list[float] = []
-    bodies = [jpeg(name, (960, 640)) for name in ("coffee", "chelsea", "rocket", "china")]
-
-    async def main() -> list[Outcome]:
-        until = asyncio.Event()
-        loop = asyncio.get_running_loop()
-
-        def probing() -> None:
-            times.extend(probed(server, seconds))
-            loop.call_soon_threadsafe(until.set)
-
-        threading.Thread(target=probing).start()
-        return await poisson(server.url, bodies, rate, until, seed=1)
-
-    return times, asyncio.run(main())
+def loaded(server: Server, images: list[Path], rate: float, seconds: float, core: int) -> tuple[list[float], Any]:
+    """Times of the probe under load, and what k6 found."""
+    with ThreadPoolExecutor(1) as pool:  # only waits for k6, so that nothing here competes with the probe
+        load = pool.submit(run, server, images, rate, seconds, core)
+        times = probed(server, seconds)
+        return times, load.result()
 
 
 def show(name: str, times: list[float]) -> None:
@@ -81,19 +69,18 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         build("efficientnet-lite0", Path(name) / "efficientnet-lite0-fp32.tar")
+        images = photos(Path(name))
         first, second = sorted(os.sched_getaffinity(0))[:2]
         os.sched_setaffinity(0, {first})  # what is started from here on stays there
         with running(Path(name), cpu_limit_millicores=1000) as server:
             os.sched_setaffinity(0, {second})
             server.wait_ready()
             idle = probed(server, 10)
-            times, outcomes = loaded(server, options.rate, options.seconds)
-            cost = server.metrics()
+            times, seen = loaded(server, images, options.rate, options.seconds, second)
             print(f"{cpu_model()}; server on core {first}, load of {options.rate:g} req/s and probe on core {second}")
             show("idle", idle)
             show("saturated", times)
-            print(f"answers: {dict(Counter(outcome.status for outcome in outcomes))}")
-            print(f"answered a second: {cost['assay_requests_total/200'] / options.seconds:.1f}")
+            print(f"statuses: {seen['statuses']}")
 
 
 if __name__ == "__main__":
