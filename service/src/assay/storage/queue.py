@@ -179,10 +179,11 @@ class StoreQueue:
             del delivery  # not kept while waiting for the next
 
     def _settle(self, answer: StoredAnswer, *, written: bool) -> None:
-        (self._written if written else self._dropped["SinkFailed"]).inc()
         with self._lock:
             self._held -= answer.size
             self._pending -= 1
+        # After the bytes are free: who reads of the last answer finds the queue empty.
+        (self._written if written else self._dropped["SinkFailed"]).inc()
         self._waiting.task_done()
 
     async def _deliver(self, delivery: _Delivery) -> _Outcome:
