@@ -102,6 +102,7 @@ def _fetch_remote(
     last: Exception | None = None
     for attempt in range(attempts):
         if attempt:
+            # 0.4 s and doubling: a restarting server is back within seconds, and the deadline bounds the whole.
             time.sleep(min(0.2 * 2**attempt, max(0.0, deadline - time.monotonic())))
         remaining = deadline - time.monotonic()
         if remaining <= 0:
