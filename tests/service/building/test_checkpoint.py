@@ -35,8 +35,8 @@ def test_tensors_come_back_with_their_values_shapes_and_types(tmp_path, write):
 
 
 def test_the_published_weights_are_read():
-    recipe = MODELS["efficientnet-lite0"]
-    read = read_checkpoint(distribution_file(recipe.distribution, recipe.file, recipe.sha256))
+    shipped = MODELS["efficientnet-lite0"].shipped
+    read = read_checkpoint(distribution_file(shipped.distribution, shipped.file, shipped.sha256))
     assert read["_fc.weight"].shape == (1000, 1280)
     assert sum(value.size for name, value in read.items() if name.endswith(("weight", "bias"))) == 4_652_008
 

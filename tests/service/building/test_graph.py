@@ -14,6 +14,7 @@ from assay.building.checkpoint import read_checkpoint
 from assay.building.distributions import distribution_file, imagenet_labels
 from assay.building.graph import GraphWriter, fold_batch_norm, same_padding
 from assay.building.models import MODELS, build
+from assay.building.weights import StateDict
 from assay.errors import BuildError
 from assay.inference.engine import Engine
 from assay.packs.archive import Pack, read_pack
@@ -60,10 +61,9 @@ def test_a_written_graph_computes_what_numpy_computes(batch):
     depth, depth_bias = rng.normal(size=(8, 1, 5, 5)).astype(np.float32), rng.normal(size=8).astype(np.float32)
     dense, dense_bias = rng.normal(size=(5, 8)).astype(np.float32), rng.normal(size=5).astype(np.float32)
     graph = GraphWriter()
-    x = graph.images(crop, mean, scale)
-    x = graph.convolution(x, "stem", stem, stem_bias, stride=2, relu6=True)
-    y = graph.convolution(x, "depth", depth, depth_bias, stride=1, groups=8, relu6=False)
-    graph.classifier(graph.add(x, y, "sum"), dense, dense_bias)
+    x = graph.stem(crop, ((mean,) * 3, (scale,) * 3), stem, stem_bias, "relu6")
+    y = graph.convolution(x, "depth", depth, depth_bias, groups=8)
+    graph.logits(graph.features(graph.add(x, y, "sum")), dense, dense_bias)
     shape = manifest().preprocess
     pack = Pack(manifest(preprocess=shape), graph.model("m"), tuple("abcde"), "")
     images = rng.integers(0, 256, (batch, crop, crop, 3), dtype=np.uint8)
@@ -89,8 +89,8 @@ def test_a_folded_batch_norm_does_what_the_two_did(seed):
 
 
 def published():
-    recipe = MODELS["efficientnet-lite0"]
-    return read_checkpoint(distribution_file(recipe.distribution, recipe.file, recipe.sha256))
+    shipped = MODELS["efficientnet-lite0"].shipped
+    return read_checkpoint(distribution_file(shipped.distribution, shipped.file, shipped.sha256))
 
 
 def test_the_model_takes_bytes_and_any_batch_and_keeps_its_weights_as_constants(base_pack):
@@ -122,19 +122,20 @@ def test_a_batch_gives_what_its_images_give_alone(base_pack):
         (lambda t: t.update(extra=np.zeros(3)), "more than EfficientNet-Lite0"),
         (lambda t: t.update({"_bn0.bias": np.zeros(31)}), "_bn0.bias is"),
         (lambda t: t.update({"_bn0.bias": np.full(32, np.nan)}), "not finite"),
-        (lambda t: t.pop("_fc.bias"), "_fc.weight is"),
+        (lambda t: t.pop("_fc.bias"), "lacks _fc.bias"),
+        (lambda t: t.update({"_fc.bias": np.zeros(10)}), r"_fc.bias is \(10,\); the labels here are ImageNet's 1000"),
     ],
 )
 def test_weights_of_another_model_are_refused(spoil, told):
     tensors = published()
     spoil(tensors)
     with pytest.raises(BuildError, match=told):
-        efficientnet_lite0(tensors)
+        efficientnet_lite0(StateDict(tensors, "EfficientNet-Lite0"))
 
 
 def test_building_twice_gives_the_same_pack(tmp_path):
     assert build("efficientnet-lite0", tmp_path / "a.tar") == build("efficientnet-lite0", tmp_path / "b.tar")
-    with pytest.raises(BuildError, match="known: efficientnet-lite0"):
+    with pytest.raises(BuildError, match="known: efficientnet-lite0, mobilenet-v2, mobilenet-v3-large"):
         build("resnet", tmp_path / "c.tar")
 
 

@@ -30,21 +30,34 @@ def model() -> None:
 @model.command()
 @click.argument("name")
 @_OUT
-@click.option(
-    "--weights", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="another checkpoint of it"
-)
+@click.option("--weights", help="checkpoint of it, as `torch.save` writes a state dict: path or URL")
+@click.option("--sha256", help="64 digits the checkpoint must have; else those that end its name (model-1234abcd.pth)")
+@click.option("--random-weights", type=click.IntRange(0), metavar="SEED", help="random numbers, for tests and benches")
 @_JSON
-def build(name: str, out: Path, weights: Path | None, as_json: bool) -> None:
-    """Build the FP32 pack NAME from published weights, without PyTorch.
+def build(
+    name: str, out: Path, weights: str | None, sha256: str | None, random_weights: int | None, as_json: bool
+) -> None:
+    """Build the FP32 pack NAME (efficientnet-lite0, mobilenet-v2, mobilenet-v3-large), without PyTorch.
 
     \b
     Example:
       assay model build efficientnet-lite0 --out efficientnet-lite0-fp32.tar
+      assay model build mobilenet-v2 --weights mobilenet_v2-b0353104.pth --out mobilenet-v2-fp32.tar
     """
     # Imported here: serving images come without what builds packs.
     from assay.building import models
+    from assay.building.weights_file import find_weights
 
-    digest = models.build(name, out, weights)
+    if sha256 and not weights:
+        raise click.UsageError("--sha256 is of a file: name it with --weights")
+    with steps(Console(stderr=True)) as begin:
+        file = weights and find_weights(
+            weights,
+            sha256,
+            cache_dir=load_settings().cache_dir,
+            progress=begin("fetching weights") if "://" in weights else None,
+        )
+        digest = models.build(name, out, file or None, random_weights)
     _written(out, digest, as_json)
 
 
