@@ -61,3 +61,9 @@ class BuildError(AssayError):
     """A model cannot be built or quantised from what was given."""
 
     code = "BuildFailed"
+
+
+class BenchError(AssayError):
+    """A bench cannot measure what was asked, or cannot write what it measured."""
+
+    code = "BenchFailed"

@@ -4,11 +4,10 @@ Contract: a module here turns options into calls of the packages below and print
 to stdout, progress and tables to stderr. An `AssayError` that reaches the top is printed as one line, without a trace.
 """
 
-from importlib import import_module
-
 import click
 
 from assay import __version__
+from assay.cli.lazy import LazyGroup
 from assay.constants import EXIT_CHECK_ERROR, EXIT_ERROR
 from assay.errors import AssayError
 
@@ -16,6 +15,7 @@ COMMANDS = {
     "serve": ("assay.cli.serve:serve", "Serve a model over HTTP."),
     "classify": ("assay.cli.classify:classify", "Classify image files, here or on a server."),
     "check": ("assay.cli.check:check", "Measure a candidate pack against a yardstick; exit with the verdict."),
+    "bench": ("assay.cli.bench:bench", "Measure what each technique is worth on this machine."),
     "model": ("assay.cli.model:model", "Build, quantise, fetch and inspect model packs."),
     "dataset": ("assay.cli.dataset:dataset", "Build, pack and inspect datasets."),
     "builtin": ("assay.cli.builtin:builtin", "Make the packs and photos that ship in the image."),
@@ -26,28 +26,8 @@ COMMANDS = {
 _ERROR_EXITS = {"check": EXIT_CHECK_ERROR}
 
 
-class LazyGroup(click.Group):
-    """A group that imports a command when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, in the order of the table."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command itself; this is where its module is imported."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the overview from the table."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+class Assay(LazyGroup):
+    """The top: where errors of this package end."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; print an `AssayError` as one line and exit with the command's code for errors."""
@@ -61,7 +41,9 @@ class LazyGroup(click.Group):
             ctx.exit(_ERROR_EXITS.get(ctx.invoked_subcommand or "", EXIT_ERROR))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Assay, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="assay")
 def main() -> None:
     """Serve image classifiers on CPUs, and measure a new model before it may take traffic.

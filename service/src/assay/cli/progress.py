@@ -11,8 +11,12 @@ Begin = Callable[[str], Callable[[int, int], None]]
 
 
 @contextmanager
-def steps(console: Console) -> Iterator[Begin]:
-    """Give a function that begins a step by its name and returns the callback for (done, total)."""
+def steps(console: Console, *, between: bool = False) -> Iterator[Begin]:
+    """Give a function that begins a step by its name and returns the callback for (done, total).
+
+    ``between`` draws only when called, in the caller's thread: for steps that are timed, whose CPU a second thread
+    would share.
+    """
     if not console.is_terminal:
 
         def announce(name: str) -> Callable[[int, int], None]:
@@ -22,10 +26,10 @@ def steps(console: Console) -> Iterator[Begin]:
         yield announce
         return
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as bars:
+    with Progress(*columns, console=console, transient=True, auto_refresh=not between) as bars:
 
         def begin(name: str) -> Callable[[int, int], None]:
             task = bars.add_task(name, total=None)
-            return lambda done, total: bars.update(task, completed=done, total=total)
+            return lambda done, total: bars.update(task, completed=done, total=total, refresh=between)
 
         yield begin

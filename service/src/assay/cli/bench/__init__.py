@@ -1,0 +1,21 @@
+"""``assay bench``: one command for each question, all with the same output: a table, one JSON document, a picture."""
+
+import click
+
+from assay.cli.lazy import LazyGroup
+
+COMMANDS = {
+    "input": ("assay.cli.bench.input:input_", "Decode and preprocess by megapixels, scan type and path."),
+}
+"""Name to where the command is and its line in the overview."""
+
+
+@click.group(cls=LazyGroup, table=COMMANDS)
+def bench() -> None:
+    """Measure what each technique is worth on this machine; both sides of each comparison interleaved in one run.
+
+    \b
+    Example:
+      assay bench input
+      assay bench input --json
+    """
