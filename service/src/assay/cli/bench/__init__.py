@@ -5,6 +5,7 @@ import click
 from assay.cli.lazy import LazyGroup
 
 COMMANDS = {
+    "variants": ("assay.cli.bench.variants:variants", "PyTorch, ONNX FP32, dynamic INT8 and static INT8 of one model."),
     "input": ("assay.cli.bench.input:input_", "Decode and preprocess by megapixels, scan type and path."),
 }
 """Name to where the command is and its line in the overview."""
@@ -16,6 +17,6 @@ def bench() -> None:
 
     \b
     Example:
-      assay bench input
+      assay bench variants mobilenet-v3-large
       assay bench input --json
     """
