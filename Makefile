@@ -7,7 +7,7 @@ NAMESPACE ?= assay
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-system test-cluster lint types fmt lock manifests docs image cluster up swap down clean
+.PHONY: help demo serve bench test test-system test-cluster lint types fmt lock manifests docs image cluster up swap down clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -19,6 +19,10 @@ demo: $(VENV)/.build ## build, quantise and check a model, serve it, classify th
 
 serve: $(VENV)/.build ## serve the model in the foreground, on http://127.0.0.1:8000
 	$(BIN)/python -m assay demo --serve
+
+bench: $(VENV)/.build ## what each technique is worth on this machine, in short (a few minutes); more: assay bench --help
+	$(BIN)/python -m assay bench variants --calls 30 --warmups 3
+	$(BIN)/python -m assay bench input --calls 20 --warmups 2
 
 # --- tests ------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
+from assay.bench.photos import ENCODINGS, at_size, encoded, noise
 from assay.inference.engine import Engine
 from assay.packs.archive import read_pack
 from assay.platform.cpu import cpu_model, notable_features
@@ -25,19 +26,7 @@ from support.images import two_step
 
 CLASSES_MP = (0.2, 0.5, 1.1, 2.0, 12.0)
 MARGINS = (1.0, 1.5, 2.0, 3.0)
-NOISE = 4.0  # standard deviation, of 255: what a phone's sensor leaves at medium light
-
-
-def at_size(photo: Image.Image, megapixels: float, tile: np.ndarray) -> bytes:
-    """A photo as JPEG of so many megapixels, with noise."""
-    scale = (megapixels * 1e6 / (photo.width * photo.height)) ** 0.5
-    size = max(1, round(photo.width * scale)), max(1, round(photo.height * scale))
-    pixels = np.asarray(photo.resize(size, Image.Resampling.BICUBIC)).astype(np.int16)
-    repeats = -(-size[1] // tile.shape[0]), -(-size[0] // tile.shape[1]), 1
-    noisy = np.clip(pixels + np.tile(tile, repeats)[: size[1], : size[0]], 0, 255).astype(np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(noisy).save(file, "JPEG", quality=90)
-    return file.getvalue()
+BASELINE = ENCODINGS["jpeg"][0]
 
 
 def decoded(data: bytes) -> Image.Image:
@@ -56,7 +45,7 @@ def main() -> None:
     pack = read_pack(given.pack)
     engine, wanted = Engine(pack), pack.manifest.preprocess
     resample = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[wanted.interpolation]
-    tile = np.random.default_rng(1).normal(0, NOISE, (512, 512, 3)).round().astype(np.int16)
+    tile = noise(1)
     files = sorted(given.photos.glob("*.jpg"))[:: given.every]
     print(f"{len(files)} photos, {pack.manifest.name}, {cpu_model()}, {', '.join(notable_features())}")
     print("| class | margin | same top-1 | mean abs. pixel error, mean / worst photo | CPU, ratio to plain |")
@@ -68,7 +57,7 @@ def main() -> None:
         reference_cpu, scores = 0.0, {}
         for file in files:
             with Image.open(file) as image:
-                data = at_size(ImageOps.exif_transpose(image).convert("RGB"), megapixels, tile)
+                data = encoded(at_size(ImageOps.exif_transpose(image).convert("RGB"), megapixels, tile), BASELINE)
             started = time.thread_time()
             whole = decoded(data)
             size = resized(*whole.size, wanted.resize_short)

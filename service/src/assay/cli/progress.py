@@ -30,6 +30,7 @@ def steps(console: Console, *, between: bool = False) -> Iterator[Begin]:
 
         def begin(name: str) -> Callable[[int, int], None]:
             task = bars.add_task(name, total=None)
+            bars.refresh()
             return lambda done, total: bars.update(task, completed=done, total=total, refresh=between)
 
         yield begin
