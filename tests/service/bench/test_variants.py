@@ -21,6 +21,12 @@ def squares():
     return [np.full((1, 32, 32, 3), colour, np.uint8) for colour in COLOURS.values()]
 
 
+def environment(folder):
+    """What a command is run with."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    return kept | {"ASSAY_CACHE_DIR": str(folder / "cache")}
+
+
 @pytest.fixture(scope="module")
 def packs(tmp_path_factory):
     """The colour model, and one that takes red for green and green for red."""
@@ -84,15 +90,13 @@ def test_the_command_prints_writes_and_draws_one_report(tmp_path, root):
     colour_pack(tmp_path / "fp32.tar", model=colour_model(work=5))
     colour_dataset(tmp_path / "calibrate.tar", 12, groups=12)
     colour_dataset(tmp_path / "judge.tar", 40)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     ended = subprocess.run(
         [
             sys.executable, "-m", "assay", "bench", "variants", "fp32.tar", "--calibration", "calibrate.tar",
             "--judge", "judge.tar", "--recipe", "static-reduce-range", "--threads", "1", "--calls", "3",
             "--warmups", "0", "--json", "--out-json", "out.json", "--picture", "out.png",
         ],
-        env=environment | {"ASSAY_CACHE_DIR": str(tmp_path / "cache")}, capture_output=True, text=True, timeout=120,
-        cwd=tmp_path,
+        env=environment(tmp_path), capture_output=True, text=True, timeout=120, cwd=tmp_path,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
@@ -123,8 +127,7 @@ def test_what_cannot_be_is_told_in_one_line(tmp_path, options, said):
             sys.executable, "-m", "assay", "bench", "variants", *options, "--judge", "photos.tar", "--calibration",
             "photos.tar", "--calls", "2", "--warmups", "0", "--no-torch",
         ],
-        env={"PATH": "/usr/bin:/bin", "ASSAY_CACHE_DIR": str(tmp_path / "cache")}, capture_output=True, text=True,
-        timeout=120, cwd=tmp_path,
+        env=environment(tmp_path), capture_output=True, text=True, timeout=120, cwd=tmp_path,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.splitlines()[-1].startswith("assay: error: ")

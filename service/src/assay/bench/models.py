@@ -74,6 +74,8 @@ def quantised(
         try:
             found = quantise(source.pack, calibration, judged, name, progress=progress)
         except BuildError as error:
+            if name == recipe != AUTO:
+                raise  # what was asked for by name
             notes.append(f"No {kind} INT8 row: {error}.")
             continue
         variants.append(Variant(f"ONNX {kind} INT8", found.chosen.pack))
