@@ -16,7 +16,7 @@ COMMANDS = {
     "classify": ("assay.cli.classify:classify", "Classify image files, here or on a server."),
     "check": ("assay.cli.check:check", "Measure a candidate pack against a yardstick; exit with the verdict."),
     "bench": ("assay.cli.bench:bench", "Measure what each technique is worth on this machine."),
-    "model": ("assay.cli.model:model", "Build, quantise, fetch and inspect model packs."),
+    "model": ("assay.cli.model:model", "Build, pack, quantise, fetch and inspect model packs."),
     "dataset": ("assay.cli.dataset:dataset", "Build, pack and inspect datasets."),
     "builtin": ("assay.cli.builtin:builtin", "Make the packs and photos that ship in the image."),
     "demo": ("assay.cli.demo:demo", "Build, check and serve a model on this machine."),

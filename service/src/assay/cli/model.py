@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from assay.cli import model_pack
 from assay.cli.progress import steps
 from assay.errors import PackUnavailableError
 from assay.measurement.run import Reference, load_reference
@@ -24,7 +25,10 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="print one JSON doc
 
 @click.group()
 def model() -> None:
-    """Build, quantise, fetch and inspect model packs."""
+    """Build, pack, quantise, fetch and inspect model packs."""
+
+
+model.add_command(model_pack.pack)
 
 
 @model.command()

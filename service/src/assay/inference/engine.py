@@ -13,26 +13,33 @@ from assay.platform.cpu import cpu_features, cpu_model
 _QUIET: Final = 3
 """ONNX Runtime's log level ERROR: its warnings concern hardware discovery and are no use to an operator."""
 
+_SILENT: Final = 4
+"""ONNX Runtime's log level FATAL. What fails is raised all the same."""
+
 
 class Engine:
     """Runs a pack's model on this CPU.
 
     One thread by default: the service scales by workers, each with its own call into a shared session, so a pool
-    inside the session would only compete with them. Safe to call from several threads at once.
+    inside the session would only compete with them. Safe to call from several threads at once. ``quiet`` keeps ONNX
+    Runtime's own account of a failure off stderr, for callers that expect failures and tell them themselves.
 
     Raises ``CpuFeatureMissingError`` when the pack needs what this CPU lacks (an unknown name counts as missing), and
     ``PackError`` when the model does not load or does not have the input and output a pack promises.
     """
 
-    def __init__(self, pack: Pack, threads: int = 1) -> None:
+    def __init__(self, pack: Pack, threads: int = 1, *, quiet: bool = False) -> None:
         manifest = pack.manifest
         if missing := sorted(set(manifest.requires_cpu) - cpu_features()):
             raise CpuFeatureMissingError(
                 f"{manifest.name} needs {', '.join(missing)}, which this CPU ({cpu_model()}) lacks: "
                 "serve the portable pack, or choose nodes that have it"
             )
+        options = session_options(threads)
+        if quiet:
+            options.log_severity_level = _SILENT
         try:
-            self._session = ort.InferenceSession(pack.model, session_options(threads), ["CPUExecutionProvider"])
+            self._session = ort.InferenceSession(pack.model, options, ["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises a dozen unrelated classes for a bad model
             raise PackError(f"the model of {manifest.name} does not load: {_brief(error)}") from error
         self.crop: Final = manifest.preprocess.crop
