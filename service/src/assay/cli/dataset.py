@@ -44,12 +44,15 @@ def build(name: str, out: Path, as_json: bool) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @_OUT
 @click.option(
-    "--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="CSV: file, label|class_index, group"
+    "--labels",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CSV with columns file, class_index (or label), group [default: every image of the folder, without labels]",
 )
+@click.option("--classes", type=click.IntRange(2), help="how many there are: no class_index may reach it")
 @click.option("--name", help="[default: the file's name]")
 @_JSON
-def pack(folder: Path, out: Path, labels: Path | None, name: str | None, as_json: bool) -> None:
-    """Pack a FOLDER of images as a dataset.
+def pack(folder: Path, out: Path, labels: Path | None, classes: int | None, name: str | None, as_json: bool) -> None:
+    """Pack a FOLDER of images as a dataset, for check and calibration; every image is decoded once to see that it can.
 
     \b
     Example:
@@ -57,7 +60,8 @@ def pack(folder: Path, out: Path, labels: Path | None, name: str | None, as_json
     """
     from assay.building.folder import pack_folder
 
-    digest = pack_folder(folder, labels, name or out.stem.lower(), out)
+    with steps(Console(stderr=True)) as begin:
+        digest = pack_folder(folder, labels, name or out.stem.lower(), out, classes, begin("decoding the images"))
     _written(out, digest, as_json)
 
 

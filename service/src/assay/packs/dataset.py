@@ -21,7 +21,7 @@ MAX_IMAGES: Final = 100_000
 _MAX_MANIFEST_BYTES: Final = 64 << 20
 """600 bytes for each of the most images there may be."""
 
-_MAX_IMAGE_BYTES: Final = 64 << 20
+MAX_IMAGE_BYTES: Final = 64 << 20
 """The service takes 8 MiB by default; a dataset may hold what a service with larger limits takes."""
 
 
@@ -73,7 +73,7 @@ class Dataset:
         try:
             with self.path.open("rb") as stream:
                 for entry in entries:
-                    yield Image(entry, read_member(stream, self.members[entry.file], _MAX_IMAGE_BYTES))
+                    yield Image(entry, read_member(stream, self.members[entry.file], MAX_IMAGE_BYTES))
         except OSError as error:
             raise DatasetError(f"cannot read {self.path}: {error.strerror or error}") from error
         except PackError as error:
