@@ -7,8 +7,10 @@ from pydantic import ValidationError
 
 from assay_operator.handlers.probe import Heartbeat, ProbeServer
 from assay_operator.handlers.watch import Interest
+from assay_operator.models.status import Status
 from assay_operator.settings import Settings
 from assay_operator.telemetry import Telemetry
+from support.packs import OTHER
 from support.world import World
 
 
@@ -71,5 +73,45 @@ def test_metrics_tell_of_conditions_and_verdicts_once():
     ready = {"namespace": "assay", "name": "assay", "type": "CheckPassed"}
     assert value("assay_variant_condition", **ready, status="True", reason="CheckPassed") == 1
     assert value("assay_variant_condition", **ready, status="Unknown", reason="CheckRunning") is None
-    telemetry.forget("assay", "assay", world.status)
+    figures = {"namespace": "assay", "name": "assay"}
+    assert value("assay_variant_containment_ratio", **figures) == 398 / 400
+    assert value("assay_variant_containment_lower_ratio", **figures) == 0.985
+    assert value("assay_variant_containment_wanted_ratio", **figures) == 0.98
+    assert value("assay_variant_cost_ratio", **figures) == 0.56
+    telemetry.forget("assay", "assay")
     assert value("assay_variant_condition", **ready, status="True", reason="CheckPassed") is None
+    assert value("assay_variant_cost_ratio", **figures) is None
+
+
+def test_metrics_count_a_rollout_once_when_it_ends(swapped):
+    telemetry, world = Telemetry(), swapped
+    assert telemetry.registry.get_sample_value("assay_rollouts_total", {"result": "RolloutComplete"}) == 0
+    world.edit(model=dict(OTHER))
+    world.reconcile()
+    world.finish("Pass")
+    for _ in range(12):
+        before = world.variant()
+        world.reconcile()
+        world.roll()
+        world.pass_time(60)
+        telemetry.tell(before, world.status)
+    assert world.ready() == "True Serving"
+    assert telemetry.registry.get_sample_value("assay_rollouts_total", {"result": "RolloutComplete"}) == 1
+
+
+def test_metrics_of_a_wiped_status_are_taken_back():
+    telemetry, world = Telemetry(), World()
+    before = world.variant()
+    world.reconcile()
+    telemetry.tell(before, world.status)
+    series = {
+        "namespace": "assay",
+        "name": "assay",
+        "type": "CheckPassed",
+        "status": "Unknown",
+        "reason": "CheckRunning",
+    }
+    assert telemetry.registry.get_sample_value("assay_variant_condition", series) == 1
+    world.status = Status()
+    telemetry.tell(world.variant(), Status())
+    assert telemetry.registry.get_sample_value("assay_variant_condition", series) is None

@@ -27,7 +27,6 @@ class Reconciler:
         self._api = api
         self._telemetry = telemetry
         self._limits = limits
-        self._last: dict[Key, Variant] = {}
 
     async def reconcile(self, key: Key) -> float | None:
         """Do a pass. Returns after how many seconds to come back; ApiError where the pass could not be done."""
@@ -43,8 +42,7 @@ class Reconciler:
     async def _pass(self, key: Key) -> float | None:
         variant = await read_variant(self._api, *key)
         if variant is None:
-            if gone := self._last.pop(key, None):
-                self._telemetry.forget(*key, gone.status)
+            self._telemetry.forget(*key)
             return None
         observed = Observed(now=self._api.now)
         try:
@@ -76,10 +74,8 @@ class Reconciler:
         return made
 
     async def _finish(self, variant: Variant, made: Plan) -> None:
-        self._last[variant.namespace, variant.name] = variant
         if made.status.to_json() != variant.status.to_json():
-            variant_after = await write_status(self._api, variant, made.status)
-            self._last[variant.namespace, variant.name] = variant_after
+            await write_status(self._api, variant, made.status)
         self._telemetry.tell(variant, made.status)
         for event in made.events:
             log.info("transition", namespace=variant.namespace, name=variant.name, reason=event.reason, note=event.note)
