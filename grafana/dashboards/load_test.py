@@ -34,6 +34,7 @@ def build() -> Dashboard:
     board.variable(
         "release", "Release", "Releases there.", 'label_values(assay_ready{namespace=~"$namespace"}, release)'
     )
+    board.annotation("Model swapped", service.swaps(), "purple")
     _verdict(board)
     _outside(board)
     _inside(board)

@@ -133,7 +133,7 @@ def states(
     }
     panel = statetimeline.Panel().title(title).description(description).unit("short").span(span).height(LIST_HEIGHT)
     panel.datasource(SOURCE).mappings([models.ValueMap(texts)]).merge_values(True)
-    panel.show_value(kinds.VisibilityMode.AUTO).with_target(_target(query, 0))
+    panel.show_value(kinds.VisibilityMode.AUTO).line_width(0).fill_opacity(STACKED_FILL).with_target(_target(query, 0))
     return panel.thresholds(_steps((), falling=False))
 
 

@@ -65,7 +65,7 @@ def build() -> Dashboard:
     board.variable(
         "release", "Release", "Releases there.", 'label_values(assay_ready{namespace=~"$namespace"}, release)'
     )
-    board.annotation("Model swapped", _swaps(), "purple")
+    board.annotation("Model swapped", swaps(), "purple")
     _glance(board)
     _latency(board)
     _stages(board)
@@ -76,7 +76,7 @@ def build() -> Dashboard:
     return board.build()
 
 
-def _swaps() -> str:
+def swaps() -> str:
     """A model that pods serve and did not serve before; where nothing was served before, nothing was swapped."""
     served = f"count by (namespace, release, name, precision, digest) ({MODELS} == 1)"
     before = served.replace("}", f"}} offset {RATE}")

@@ -1,0 +1,147 @@
+"""What a Prometheus sees of a service: idle, loaded, shedding, swapped, its store dead, throttled, gone.
+
+Each chapter ends when Prometheus has seen what it is about; `Story.at` tells when each began.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from assay.platform import cgroup
+from support.images import jpeg
+from support.prometheus import Prometheus, load
+from support.s3 import refused_port
+from support.server import Server, running, wait_until
+from support.small_packs import colour_pack
+
+IDLE_S, LOADED_S, RATE = 6, 14, 12.0  # a few rate intervals each; a third of one core's ceiling
+IN_PARALLEL = 24  # far more than two workers and the little budget below have room for
+LITTLE_BUDGET_MS = 60
+QUOTA_US, PERIOD_US = 10_000, 100_000  # a tenth of a core: every request runs into it
+DRAIN_S = 8  # long enough to be seen not to be ready
+
+
+@dataclass
+class Story:
+    """When each chapter began and the last one ended, in seconds of the epoch; and what k6 found."""
+
+    prometheus: Prometheus
+    at: dict[str, float] = field(default_factory=dict)
+    k6: dict = field(default_factory=dict)
+
+    def begin(self, chapter: str) -> None:
+        """A chapter begins."""
+        self.at[chapter] = time.time()
+
+    def span(self, chapter: str) -> tuple[float, float]:
+        """When a chapter began, and when the next one did."""
+        times = [*self.at.values()]
+        place = list(self.at).index(chapter)
+        return times[place], times[place + 1]
+
+
+@contextmanager
+def quota() -> Iterator[Path]:
+    """A control group with a tenth of a core; removed when its processes have ended."""
+    own = cgroup.find("cpu")
+    assert own is not None, "this kernel has no CPU controller to test with"
+    folder = own.folders[0] / f"assay-story-{os.getpid()}"
+    folder.mkdir()
+    try:
+        if own.version == 2:
+            (folder / "cpu.max").write_text(f"{QUOTA_US} {PERIOD_US}")
+        else:
+            (folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (folder / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
+        yield folder
+    finally:
+        wait_until("the group's processes to end", lambda: not (folder / "cgroup.procs").read_text())
+        folder.rmdir()
+
+
+def address(server: Server) -> str:
+    return server.url.removeprefix("http://")
+
+
+def send(server: Server, bodies: Sequence[bytes], clients: int = 2) -> None:
+    """Send each body once, so many at a time."""
+    with (
+        httpx.Client(timeout=60, limits=httpx.Limits(max_connections=clients)) as client,
+        ThreadPoolExecutor(clients) as pool,
+    ):
+        list(pool.map(lambda body: client.post(f"{server.url}/v1/classify", content=body), bodies))
+
+
+def keep_sending(
+    server: Server, bodies: Sequence[bytes], prometheus: Prometheus, alerts: Sequence[str], clients: int
+) -> None:
+    """Send over and over until these alerts fire."""
+
+    def firing() -> bool:
+        send(server, bodies, clients)
+        fires = {one.labels["alertname"] for one in prometheus.now('ALERTS{alertstate="firing"}')}
+        return set(alerts) <= fires
+
+    wait_until(f"{alerts} to fire", firing)
+
+
+def tell(story: Story, builtin_dir: Path, folder: Path) -> None:
+    """Let it all happen."""
+    pictures = [jpeg(name, size) for name in ("chelsea", "coffee", "rocket") for size in ((640, 480), (930, 700))]
+    files = []
+    for number, body in enumerate(pictures):
+        files.append(folder / f"{number}.jpg")
+        files[-1].write_bytes(body)
+    small = colour_pack(folder / "colours.tar")
+    prometheus = story.prometheus
+    with ExitStack() as stack:
+        refused = stack.enter_context(refused_port())
+        first = stack.enter_context(running(builtin_dir, cpu_limit_millicores=2000, queue_budget_ms=LITTLE_BUDGET_MS,
+                                            drain_delay_s=1))  # fmt: skip
+        second_settings = {
+            "cache_bytes": 1 << 20, "batching": True, "store_queue_bytes": 1 << 20, "drain_delay_s": DRAIN_S,
+            "drain_store_timeout_s": 0.3, "store_uri": "s3://answers/gone", "cpu_limit_millicores": 2000,
+        }  # fmt: skip
+        for name, value in {"ENDPOINT_URL": f"http://127.0.0.1:{refused}", "REGION": "none", "ALLOW_HTTP": "true",
+                            "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x"}.items():  # fmt: skip
+            os.environ[f"AWS_{name}"] = value
+            stack.callback(os.environ.pop, f"AWS_{name}")
+        model = ("--model", (folder / "colours.tar").as_uri(), "--digest", small.digest)
+        second = stack.enter_context(running(folder, *model, **second_settings))
+        first.wait_ready()
+        prometheus.scrape(address(first), namespace="assay", release="assay", pod="assay-1")
+        story.begin("idle")
+        wait_until("a while", lambda: time.time() - story.at["idle"] > IDLE_S)
+        story.begin("loaded")
+        story.k6 = load(first.url, prometheus.url, files, RATE, LOADED_S)
+        story.begin("shedding")
+        keep_sending(first, pictures * 10, prometheus, ["AssayShedding", "AssayErrorBudgetBurnsFast"], IN_PARALLEL)
+        story.begin("swapping")
+        second.wait_ready()
+        prometheus.scrape(address(second), namespace="assay", release="assay", pod="assay-2")
+        first.terminate()
+        first.wait()
+        prometheus.forget(address(first))
+        story.begin("store dead")
+        keep_sending(second, [*pictures, *pictures, os.urandom(64)], prometheus, ["AssayStoreDrops"], 2)
+        story.begin("throttled")
+        with quota() as group, running(builtin_dir, workers=2) as slow:
+            slow.wait_ready()
+            prometheus.scrape(address(slow), namespace="assay", release="tight", pod="tight-1")
+            (group / "cgroup.procs").write_text(str(slow.process.pid))
+            keep_sending(slow, pictures[:2], prometheus, ["AssayThrottled", "AssayLatencyHigh"], 2)
+            prometheus.forget(address(slow))
+        story.begin("gone")
+        second.terminate()
+        prometheus.wait_firing("AssayNoReadyPods")
+        second.wait()
+        story.begin("long after")
+        # It takes as long as the objective's slowest alert holds.
+        prometheus.wait_firing("AssayErrorBudgetBurnsSlowly", 120)
+        story.begin("end")
