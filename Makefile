@@ -7,10 +7,10 @@ NAMESPACE ?= assay
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve bench test test-system test-cluster lint types fmt lock manifests docs image cluster up swap down clean
+.PHONY: help demo serve bench test test-system test-cluster lint types fmt lock manifests docs contact-sheets image cluster up swap monitoring down clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 # --- on this machine, without a cluster -------------------------------------
 
@@ -51,11 +51,15 @@ fmt: $(VENV)/.test ## format the sources, and mend what can be mended
 lock: $(VENV)/.test ## write requirements/*.txt anew from requirements/*.in
 	UV=$(CURDIR)/$(BIN)/uv requirements/lock.sh
 
-manifests: $(VENV)/.test ## write k8s/install.yaml and the chart's table of values anew (needs helm)
+manifests: $(VENV)/.test ## write dashboards, rules, k8s/install.yaml and the chart's table of values anew (needs helm)
+	$(BIN)/python grafana/generate.py
 	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python charts/generate.py
 
 docs: $(VENV)/.test ## write the table of settings in service/README.md anew
 	$(BIN)/python service/generate.py
+
+contact-sheets: $(VENV)/.test ## draw docs/dashboards/*.png anew (needs Debian's prometheus, and Go once)
+	PYTHONPATH=tests:grafana PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python tests/measure/contact_sheets.py
 
 clean: ## remove what these commands made here, the virtual environment included
 	@test ! -e .cluster/made || { echo "a cluster of \`make cluster\` may still run: \`make down\` first" >&2; exit 1; }
@@ -77,6 +81,9 @@ up: ## images, then install or upgrade the release, and wait until it is ready
 
 swap: ## ask for the INT8 model (SAMPLE=int8), and watch its check and rollout
 	@$(local_cluster) swap
+
+monitoring: ## a Prometheus and a Grafana with Assay's dashboards and alerts, for development
+	@$(local_cluster) monitoring
 
 down: ## remove the release, and stop the cluster if `make cluster` made it
 	@$(local_cluster) down

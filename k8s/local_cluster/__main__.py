@@ -5,6 +5,7 @@ import os
 import sys
 
 from local_cluster import release, target
+from local_cluster.monitoring import monitoring
 from local_cluster.providers import choose
 from local_cluster.swap import swap
 from local_cluster.tools import ROOT, ToolError
@@ -29,6 +30,8 @@ def _run(command: str, namespace: str, sample: str) -> int:
                 known = ", ".join(sorted(file.stem for file in SAMPLES.glob("*.yaml")))
                 raise ToolError(f"there is no sample {sample!r}; there are {known}")
             return swap(found, namespace, path)
+        case "monitoring":
+            monitoring(found)
         case "down":
             release.down(found, namespace)
     return 0
@@ -37,7 +40,7 @@ def _run(command: str, namespace: str, sample: str) -> int:
 def main() -> int:
     """Run one command; return the exit code, after a sentence on stderr where a tool failed."""
     parser = argparse.ArgumentParser(prog="local_cluster", description=__doc__)
-    parser.add_argument("command", choices=["cluster", "image", "up", "swap", "down"])
+    parser.add_argument("command", choices=["cluster", "image", "up", "swap", "monitoring", "down"])
     command = parser.parse_args().command
     try:
         return _run(command, os.environ.get("NAMESPACE", "assay"), os.environ.get("SAMPLE", "int8"))
