@@ -24,6 +24,10 @@ def requests(by: str = "") -> str:
     return f"sum{f' by ({by})' if by else ''} (rate(k6_http_reqs_total{{{TEST}}}[{RATE}]))"
 
 
+# Scripts of k6/scenarios count `sent` and `not_right`; others have k6's checks.
+RIGHT = f"1 - ({k6('not_right_total', 'sum')} or vector(0)) / {k6('sent_total', 'sum')} or {k6('checks_rate', 'min')}"
+
+
 def build() -> Dashboard:
     """The dashboard."""
     board = Board("assay-load-test", "Assay / Load test", "An open-loop load test, from outside and from inside.")
@@ -49,8 +53,9 @@ def _verdict(board: Board) -> None:
                Query(k6("late_arrivals_rate"), "late"), thresholds=LATE, decimals=2),
         number("Dropped iterations", "Requests that were due and never sent: any makes the run invalid.", "short",
                Query(f"{k6('dropped_iterations_total', 'sum')} or vector(0)", "dropped"), thresholds=(1,), decimals=0),
-        number("Right answers", "Share of k6's checks that held; a wrong label fails the run.", "percentunit",
-               Query(k6("checks_rate", "min"), "right"), thresholds=(0.999, 1), falling=True, decimals=2),
+        number("Right answers", "Share of requests with the right answer in time; by k6's checks where a script has no "
+               "count of its own.", "percentunit", Query(RIGHT, "right"), thresholds=(0.999, 1), falling=True,
+               decimals=2),
         number("Sent", "Requests per second that k6 sends.", "reqps", Query(requests(), "sent"), decimals=1),
         number("p99 from due time", "Latency from the time a request was due, whenever it was sent.", "s",
                Query(k6("latency_from_intended_p99"), "p99"), thresholds=(service.P99_S, 2 * service.P99_S)),

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.panels import Board, Query, graph, listing, number
+from dashboards.panels import COLUMNS, Board, Query, graph, listing, number
 
 WHERE = 'namespace=~"$namespace",release=~"$release"'
 RATE = "$__rate_interval"
@@ -69,6 +69,7 @@ def build() -> Dashboard:
     _glance(board)
     _latency(board)
     _stages(board)
+    _objective(board)
     _load(board)
     _queue(board)
     _options(board)
@@ -135,6 +136,18 @@ def _stages(board: Board) -> None:
         *(graph(f"Stages, p{q * 100:.0f}", f"{said} of each stage's times. Quantiles do not add up to the total's; "
                 "the means on the left do.", "s", Query(quantile(q, STAGE, by="stage"), "{{stage}}"))
           for q, said in ((0.5, "The middle"), (0.95, "The 95th percentile"), (0.99, "The 99th percentile"))),
+    )  # fmt: skip
+
+
+def _objective(board: Board) -> None:
+    windows = ("5m", "1h", "6h", "3d")
+    board.row(
+        "Objective",
+        graph("Not answered, over windows", "Share of requests refused for want of capacity (429) or failed (5xx), as "
+              "the recording rules keep it; alerts compare it with the error budget of `monitoring.slo`. Thresholds: "
+              "the default budget, and twice that. Without the rules there is nothing here.", "percentunit",
+              *(Query(f"max(assay:requests_not_answered:ratio_rate{window}{{{WHERE}}})", window) for window in windows),
+              span=COLUMNS, thresholds=FAILED),
     )  # fmt: skip
 
 

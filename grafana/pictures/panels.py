@@ -120,5 +120,7 @@ def _states(axes: Axes, panel: Panel, series: Named, begin: float) -> None:
             label = None if state["text"] in shown else state["text"]
             shown[state["text"]] = colour
             axes.barh(row, step, left=at - begin, height=0.8, color=colour, linewidth=0, label=label)
-    axes.set_yticks(range(len(series)), [name for name, _ in series], fontsize=SMALL)
+    axes.set_yticks([])
+    for row, (name, _) in enumerate(series):
+        axes.annotate(name, (0.995, row), xycoords=("axes fraction", "data"), ha="right", va="center", fontsize=SMALL)
     axes.legend(fontsize=SMALL - 1, ncols=3, loc="upper left", framealpha=0.7)

@@ -15,17 +15,21 @@ COLUMNS = 24
 MARGINS_IN = (0.45, 0.12, 0.26, 0.32)  # within a panel: left and right for the axis, top for the title, below for ticks
 
 
-def series_of(panel: dict[str, Any], source: Source) -> Named:
-    """What a panel's queries give, by the names in its legend."""
+def series_of(panel: dict[str, Any], source: Source, moment: float) -> Named:
+    """What a panel's queries give, by the names in its legend; `moment` is the present of tables."""
     found: Named = []
     for target in panel["targets"]:
-        ask = source.instant if target.get("instant") else source.range
-        found += [(one.named(target["legendFormat"]), one) for one in ask(target["expr"])]
+        expr = target["expr"]
+        given = source.instant(expr, moment) if target.get("instant") else source.range(expr)
+        found += [(one.named(target["legendFormat"]), one) for one in given]
     return found
 
 
-def draw_sheet(board: dict[str, Any], source: Source, marks: dict[str, float], path: Path) -> None:
-    """Write the sheet as PNG. marks: what happened when (seconds of the epoch), written over the sheet's time axes."""
+def draw_sheet(board: dict[str, Any], source: Source, marks: dict[str, float], moment: float, path: Path) -> None:
+    """Write the sheet as PNG.
+
+    marks: what happened when (seconds of the epoch), drawn on the time axes. moment: the present of tables.
+    """
     rows = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in board["panels"])
     height = rows * ROW_IN + 0.6
     figure = Figure(figsize=(WIDTH_IN, height), dpi=DPI)
@@ -56,7 +60,7 @@ def draw_sheet(board: dict[str, Any], source: Source, marks: dict[str, float], p
                 h - (north + south) / height,
             )
         )
-        draw(axes, panel, series_of(panel, source), source.start)
+        draw(axes, panel, series_of(panel, source, moment), source.start)
         if panel["type"] in ("timeseries", "state-timeline"):
             axes.set_xlim(0, source.end - source.start)
             for at, colour in notes:

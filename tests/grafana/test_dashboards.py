@@ -19,6 +19,7 @@ PERCENTILES = {"p50", "p95", "p99"}
 # What k6's remote write makes of its own metrics and of those of k6/lib: trends by statistic, rates, counters.
 K6 = (
     {"k6_vus", "k6_checks_rate", "k6_late_arrivals_rate", "k6_http_reqs_total", "k6_dropped_iterations_total"}
+    | {"k6_sent_total", "k6_not_right_total"}
     | {f"k6_latency_from_intended_{q}" for q in (*PERCENTILES, "max")}
     | {f"k6_http_req_duration_{q}" for q in PERCENTILES}
 )
@@ -50,7 +51,7 @@ def expressions(board) -> Iterator[str]:
 
 def metrics_of(expr: str) -> set[str]:
     """Names that PromQL would look up: those of Assay, of processes, and of k6."""
-    return set(re.findall(r"\b(?:assay|process|k6)_[a-z0-9_]+", expr))
+    return set(re.findall(r"\b(?:assay[_:]|process_|k6_)[a-zA-Z0-9_:]+", expr))
 
 
 def test_generated_files_are_fresh(generate):
@@ -124,9 +125,10 @@ def test_panels_stand_side_by_side_without_overlap(board):
         taken |= cells
 
 
-def test_every_metric_that_is_asked_for_exists(board):
+def test_every_metric_that_is_asked_for_exists(board, root):
     families = [*Telemetry().registry.collect(), *OperatorTelemetry().registry.collect()]
     known = {f"{family.name}{ending}" for family in families for ending in ("", "_total", "_bucket", "_sum", "_count")}
+    known |= set(re.findall(r"record: (\S+)", (root / "grafana" / "alerts" / "assay.rules.yaml").read_text()))
     known |= {f"assay_cfs_{name}_total" for name in ("periods", "throttled_periods", "throttled_seconds")} | K6
     for expr in expressions(board):
         assert metrics_of(expr), expr

@@ -28,7 +28,9 @@ def main() -> None:
         source = story.prometheus.source(start - LEAD_S, end)
         for file in sorted((ROOT / "charts" / "assay" / "files" / "dashboards").iterdir()):
             picture = out / f"{file.stem}.png"
-            draw_sheet(json.loads(file.read_text()), source, story.at, picture)
+            draw_sheet(
+                json.loads(file.read_text()), source, story.at, story.at["gone"] - 2, picture
+            )  # while all were there
             print(f"wrote {picture}, {picture.stat().st_size // 1024} KiB")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 import yaml
 
@@ -52,8 +53,12 @@ def told(root: Path, folder: Path) -> Iterator[Story]:
         eventually(lambda: api.get("/apis/assay.dev/v1alpha1/modelvariants"), "the CRD is established")
         with prometheus(folder, rules(root, SHORTENED)) as scraping, ThreadPoolExecutor(1) as beside:
             seen = Story(scraping)
-            operator = beside.submit(story_operator.tell, scraping, api, operator_rights(root), folder)
-            story.tell(seen, builtin_dir, folder)
+            until = Event()
+            operator = beside.submit(story_operator.tell, scraping, api, operator_rights(root), folder, until)
+            try:
+                story.tell(seen, builtin_dir, folder)
+            finally:
+                until.set()
             operator.result()
             seen.begin("end")
             yield seen

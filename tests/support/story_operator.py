@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 import httpx
 
@@ -29,6 +30,8 @@ def operator(api: ApiServer, namespace: str, folder: Path) -> Iterator[str]:
         "ASSAY_OPERATOR_NAMESPACES": namespace,
         "ASSAY_OPERATOR_PORT": str(port),
         "ASSAY_OPERATOR_RESYNC_SECONDS": "1",
+        # Where the sources under test are not those that are installed.
+        **{name: value for name, value in os.environ.items() if name == "PYTHONPATH"},
     }
 
     def ready() -> bool:
@@ -62,8 +65,8 @@ def grant(namespace: Namespace, rules: list[dict]) -> None:
     namespace.api.create(namespace.path(RIGHTS, "rolebindings"), {**binding, "subjects": [subject]})
 
 
-def tell(prometheus: Prometheus, api: ApiServer, rules: list[dict], folder: Path) -> None:
-    """Let it all happen."""
+def tell(prometheus: Prometheus, api: ApiServer, rules: list[dict], folder: Path, until: Event) -> None:
+    """Let it all happen; the operator runs on until told otherwise."""
     namespace = Namespace(api, "assay")
     grant(namespace, rules)
     namespace.deployment(template())
@@ -87,7 +90,11 @@ def tell(prometheus: Prometheus, api: ApiServer, rules: list[dict], folder: Path
         namespace.roll(ready=False)
         prometheus.wait_firing("AssayRollbackFailed")
         namespace.api.merge(namespace.path(RIGHTS, "roles", "operator"), {"rules": []})
+        # The watch that is open still brings news; what the operator does about it is refused.
+        namespace.edit({"retryToken": "again"})
+        prometheus.wait_for("assay_reconcile_errors_total > 1", "passes to fail")
         prometheus.wait_firing("AssayOperatorNotReconciling")
+        until.wait()
 
 
 def _next_job(namespace: Namespace, seen: set[str]) -> dict:
