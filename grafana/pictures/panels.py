@@ -52,11 +52,11 @@ def _graph(axes: Axes, panel: Panel, series: Named, begin: float) -> None:
     for (name, one), colour in coloured:
         if (name, one) in [entry for entry, _ in pile]:
             continue
-        style = {"color": "#333333", "linestyle": "--", "linewidth": 1.4} if name in apart else {"color": colour}
         at = np.array(one.times) - begin
         # A lone sample is a dot: a line has nothing to go to.
-        marker = "." if len(at) == 1 else ""
-        axes.plot(at, one.values, label=name, marker=marker, **{"linewidth": 1.0, **style})
+        (drawn,) = axes.plot(at, one.values, label=name, marker="." if len(at) == 1 else "", color=colour, linewidth=1)
+        if name in apart:
+            drawn.set(color="#333333", linestyle="--", linewidth=1.4)
     unit = defaults["unit"]
     top = axes.get_ylim()[1]
     for step in defaults.get("thresholds", {}).get("steps", [])[1:]:

@@ -98,7 +98,7 @@ def test_scraped_series_carry_their_release_and_keep_the_namespace_of_variants(m
     endpoints = {
         item["metadata"]["name"]: item["spec"]["podMetricsEndpoints"][0] for item in monitored.of("PodMonitor")
     }
-    assert set(endpoints) == {"flowers-classifier", "flowers-operator"}
+    assert set(endpoints) == {"flowers-assay-classifier", "flowers-assay-operator"}
     for endpoint in endpoints.values():
         assert endpoint["relabelings"][0]["targetLabel"] == "release"
-    assert endpoints["flowers-operator"]["honorLabels"] is True
+    assert endpoints["flowers-assay-operator"]["honorLabels"] is True

@@ -1,4 +1,4 @@
-"""Pictures of panels: names, units, and what is drawn. The series are made here; real ones are in test_prometheus.py."""
+"""Pictures of panels: names, units, what is drawn. The series are made here; real ones are in test_prometheus.py."""
 
 import json
 import math
