@@ -100,7 +100,8 @@ def _stat(axes: Axes, panel: Panel, series: Named, begin: float) -> None:
 
 
 def _table(axes: Axes, panel: Panel, series: Named, _begin: float) -> None:
-    columns = list(panel["transformations"][0]["options"]["indexByName"])
+    places = panel["transformations"][0]["options"]["indexByName"]
+    columns = sorted(places, key=places.__getitem__)
     rows = [[str(one.labels.get(column, ""))[:26] for column in columns] for _, one in series]
     axes.axis("off")
     made = axes.table(rows, colLabels=columns, loc="upper left", cellLoc="left")
