@@ -76,11 +76,14 @@ def test_a_worker_leaves_no_process_and_no_file_behind(tmp_path, monkeypatch):
         os.kill(pid, 0)
 
 
-def test_a_build_without_onednn_is_never_called_just_pytorch():
-    build = Build("1.13.1", "Debian", "", "open", 14_000_000)
-    assert build.name == "PyTorch 1.13.1 (Debian, no oneDNN)"
-    assert "not PyTorch's speed" in build.remark
-    assert Build("2.9.0+cpu", "wheel", "3.7.1", "mkl", 1).name == "PyTorch 2.9.0+cpu (wheel, oneDNN)"
+def test_a_build_is_never_called_just_pytorch():
+    slow = Build("1.13.1+dfsg-4", "Debian", "", "reference BLAS", 14_000_000)
+    assert slow.name == "PyTorch 1.13.1+dfsg-4 (Debian, no oneDNN, reference BLAS)"
+    assert "not PyTorch's speed" in slow.remark
+    assert "libopenblas0-pthread is faster" in slow.remark
+    fast = Build("2.9.0+cpu", "wheel", "3.7.1", "mkl BLAS", 1)
+    assert fast.name == "PyTorch 2.9.0+cpu (wheel, oneDNN, mkl BLAS)"
+    assert "oneDNN 3.7.1" in fast.remark
 
 
 @pytest.mark.system
@@ -91,6 +94,7 @@ def test_pytorch_of_the_system_gives_the_logits_of_the_onnx_model():
     with Worker(DEFAULT_PYTHON, "mobilenet-v2", 1, norm, source.tensors) as worker:
         sample, logits = worker.infer(image)
         assert worker.build.name.startswith("PyTorch 1")
+        assert worker.build.blas in ("OpenBLAS", "reference BLAS", "BLIS", "ATLAS", "MKL")
         assert sample.wall_s > 0
         assert sample.cpu_s > 0
     ours = Engine(source.pack).infer(image)

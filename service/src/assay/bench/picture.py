@@ -93,7 +93,9 @@ def _series(report: Report, chart: Chart) -> Series:
     found: Series = {}
     for row in report.rows:
         name = ", ".join(
-            f"{column.shown(row[key])} {column.unit or column.title}" if column.decimals is not None else str(row[key])
+            str(row[key])
+            if column.decimals is None
+            else f"{column.title} {column.shown(row[key])} {column.unit}".rstrip()
             for key in chart.series
             for column in (report.column(key),)
         )

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,20 +25,52 @@ _DISTRIBUTION_PACKAGES = re.compile(r"^/usr/lib(64)?/python3[^/]*/(dist|site)-pa
 """Where packages of the operating system are, on Debian (dist) and Fedora (site); pip does not write there."""
 
 
+_BLAS_FILES = {
+    "libmkl": "MKL",
+    "openblas": "OpenBLAS",
+    "blis": "BLIS",
+    "atlas": "ATLAS",
+    "/blas/libblas": "reference BLAS",
+}
+"""Parts of paths of libraries, by what they are."""
+
+
 def build(torch: Any) -> dict[str, str]:  # noqa: ANN401 - a module without types here
-    """Say which build of PyTorch this is: version, whose it is, whether it has oneDNN, and its BLAS."""
-    config = torch.__config__.show()
-    found = re.search(r"(?:MKL-DNN|oneDNN)\D{0,3}v?([\d.]+)", config)
-    blas = re.search(r"BLAS_INFO=(\w+)", config)
-    # A path is the only trace of who built it: Debian's version numbers are the project's own.
+    """Say which build of PyTorch this is: version, whose it is, its oneDNN (empty without one), and its BLAS."""
+    found = re.search(r"(?:MKL-DNN|oneDNN)\D{0,3}v?([\d.]+)", torch.__config__.show())
+    # A path is the only trace of who built it.
     system = _DISTRIBUTION_PACKAGES.match(torch.__file__)
     return {
-        "version": torch.__version__,
+        "version": (_package_version() if system else "") or torch.__version__,
         "origin": _system() if system else "wheel",
         "onednn": (found.group(1) if found else "yes") if torch.backends.mkldnn.is_available() else "",
-        "blas": blas.group(1) if blas else "",
-        "python": platform.python_version(),
+        "blas": _blas(torch),
     }
+
+
+def _blas(torch: Any) -> str:  # noqa: ANN401 - as above
+    """Name the linear algebra that runs: the library that is loaded, if it is one of its own, else what was built in.
+
+    Debian's PyTorch is built against whichever ``libblas.so.3`` the system has: the reference, or OpenBLAS.
+    """
+    try:
+        loaded = Path("/proc/self/maps").read_text()
+    except OSError:  # not Linux
+        loaded = ""
+    for mark, name in _BLAS_FILES.items():
+        if any(mark in path and "numpy" not in path for path in re.findall(r"/\S+", loaded)):
+            return name
+    told = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    return f"{told.group(1)} BLAS" if told else "unknown BLAS"
+
+
+def _package_version() -> str:
+    """Version of Debian's package, which torch itself does not tell; empty elsewhere."""
+    command = ["dpkg-query", "--show", "--showformat=${Version}", "python3-torch"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def _system() -> str:

@@ -119,12 +119,12 @@ def _print(report: Report) -> None:
     table = Table(title=report.title, title_justify="left", caption_justify="left")
     for column in report.columns:
         head = f"{column.title}\n[dim]{column.unit}[/]" if column.unit else column.title
-        table.add_column(head, justify="left" if column.decimals is None else "right")
+        table.add_column(head, justify="left" if column.decimals is None else "right", no_wrap=column.decimals is None)
     for row in report.rows:
         table.add_row(*(column.shown(row[column.key]) for column in report.columns))
     console = Console()
     # Wide enough for whole names where nobody watches, as in a build's log.
-    console = console if console.is_terminal else Console(width=140)
+    console = console if console.is_terminal else Console(width=160)
     console.print(table)
     features = ", ".join(report.cpu_features)
     limit = f"{report.cpu_limit_millicores / 1000:g} cores"
