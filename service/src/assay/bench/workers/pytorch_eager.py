@@ -25,14 +25,17 @@ _DISTRIBUTION_PACKAGES = re.compile(r"^/usr/lib(64)?/python3[^/]*/(dist|site)-pa
 """Where packages of the operating system are, on Debian (dist) and Fedora (site); pip does not write there."""
 
 
-_BLAS_FILES = {
+_BLAS_FILE = re.compile(r"lib(blas|openblasp?|mkl_core|blis)\.so")
+"""Names of libraries for linear algebra; those of a wheel (NumPy's) have a suffix before the dot."""
+
+_BLAS_MAKERS = {
     "libmkl": "MKL",
     "openblas": "OpenBLAS",
     "blis": "BLIS",
     "atlas": "ATLAS",
     "/blas/libblas": "reference BLAS",
 }
-"""Parts of paths of libraries, by what they are."""
+"""Parts of their paths, by what they are."""
 
 
 def build(torch: Any) -> dict[str, str]:  # noqa: ANN401 - a module without types here
@@ -57,9 +60,11 @@ def _blas(torch: Any) -> str:  # noqa: ANN401 - as above
         loaded = Path("/proc/self/maps").read_text()
     except OSError:  # not Linux
         loaded = ""
-    for mark, name in _BLAS_FILES.items():
-        if any(mark in path and "numpy" not in path for path in re.findall(r"/\S+", loaded)):
-            return name
+    files = sorted({path for path in re.findall(r"/\S+", loaded) if _BLAS_FILE.match(Path(path).name)})
+    # LAPACK may come from another library than BLAS does; Debian's libblas.so.3 is what PyTorch multiplies with.
+    if files:
+        path = next((path for path in files if Path(path).name.startswith("libblas")), files[0])
+        return next((name for mark, name in _BLAS_MAKERS.items() if mark in path), Path(path).name)
     told = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
     return f"{told.group(1)} BLAS" if told else "unknown BLAS"
 
