@@ -84,7 +84,7 @@ class Worker:
         tensors: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         if architecture not in ARCHITECTURES:
-            raise PyTorchMissingError(f"no PyTorch row: torchvision has no {architecture}")
+            raise PyTorchMissingError(f"No PyTorch row: torchvision has no {architecture}")
         self._folder = tempfile.TemporaryDirectory(prefix="assay-pytorch-")
         folder = Path(self._folder.name)
         command = [python, pytorch_eager.__file__, architecture, str(threads)]
@@ -104,7 +104,7 @@ class Worker:
             )
         except OSError as error:
             self._tidy()
-            raise PyTorchMissingError(f"no PyTorch row: {python} does not run: {error.strerror or error}") from error
+            raise PyTorchMissingError(f"No PyTorch row: {python} does not run: {error.strerror or error}") from error
         try:
             self.build = self._introduction(python)
         except BenchError:
@@ -165,7 +165,7 @@ class Worker:
         told = self._line(_START_S)
         if "error" in told:
             raise PyTorchMissingError(
-                f"no PyTorch row: {python} says {told['error']}; install python3-torch and python3-torchvision, or "
+                f"No PyTorch row: {python} says {told['error']}; install python3-torch and python3-torchvision, or "
                 "name another interpreter that has them with --torch-python"
             )
         return Build(told["version"], told["origin"], told["onednn"], told["blas"], told["bytes"])
