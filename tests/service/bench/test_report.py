@@ -1,13 +1,14 @@
 """The report of a bench: its JSON keeps to the schema, and its table and picture show what it holds."""
 
 import json
+import sys
 
 import jsonschema
 import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from assay.bench.picture import draw
+from assay.bench.picture import check_drawable, draw
 from assay.bench.report import Chart, Column, Report, schema
 from assay.errors import BenchError
 
@@ -93,6 +94,14 @@ def test_svg_holds_title_figures_and_notes_as_text_and_is_the_same_again(tmp_pat
 def test_a_picture_of_another_kind_is_refused(tmp_path, name, said):
     with pytest.raises(BenchError, match=said):
         draw(report(), tmp_path / name)
+
+
+def test_without_matplotlib_a_picture_is_refused_with_the_way_to_get_it_and_the_rest_works(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(BenchError, match=r"pip install 'assay\[bench\]'"):
+        check_drawable(tmp_path / "bench.png")
+    assert json.loads(report().json_text())["rows"]
+    assert report().markdown()
 
 
 def test_a_picture_that_cannot_be_written_is_told(tmp_path):
