@@ -6,7 +6,12 @@
 #   packs                 the built-in packs and datasets, the INT8 ones judged: a pack that fails its check fails the build
 #   *-wheel, *-package    our own code, by itself, so that a change of it makes one small layer
 #   operator, service     the images
+#
+# The base model is a choice: --build-arg BASE_MODEL=mobilenet-v2 --build-arg BASE_WEIGHTS=mobilenet_v2-b0353104.pth
+# takes weights/mobilenet_v2-b0353104.pth of the build context; BASE_WEIGHTS may also be a URL, and BASE_WEIGHTS_SHA256
+# pins all 64 digits of the file's sha256. Install such an image with baseModel.uri=builtin:mobilenet-v2-fp32.
 ARG PYTHON_IMAGE=docker.io/library/python:3.13-slim-trixie
+ARG BASE_MODEL=efficientnet-lite0
 
 FROM ${PYTHON_IMAGE} AS python
 # A read-only root cannot keep bytecode, so all of it is made here; some base images come without the standard
@@ -62,9 +67,15 @@ COPY service/src/assay/measurement /src/assay/measurement
 COPY service/src/assay/packs /src/assay/packs
 COPY service/src/assay/platform /src/assay/platform
 COPY service/src/assay/vision /src/assay/vision
-# Quantises, and judges what came out: this line fails if an INT8 pack does not agree with the FP32 one.
-RUN mkdir -p /out/opt/assay/share/assay \
- && PYTHONPATH=/src /opt/build/bin/python -m assay builtin build --out /out/opt/assay/share/assay
+COPY weights /src/weights
+ARG BASE_MODEL
+ARG BASE_WEIGHTS=""
+ARG BASE_WEIGHTS_SHA256=""
+# Quantises, and judges what came out: this line fails if an INT8 pack of the default base does not agree with the FP32
+# one. Of another base, such a pack is left out and the build's log says so.
+RUN mkdir -p /out/opt/assay/share/assay && cd /src/weights \
+ && PYTHONPATH=/src /opt/build/bin/python -m assay builtin build --out /out/opt/assay/share/assay --base "$BASE_MODEL" \
+        ${BASE_WEIGHTS:+--weights "$BASE_WEIGHTS"} ${BASE_WEIGHTS_SHA256:+--sha256 "$BASE_WEIGHTS_SHA256"}
 
 FROM build AS service-wheel
 COPY LICENSE /src/
@@ -100,7 +111,9 @@ LABEL org.opencontainers.image.title="assay-operator" \
 ENTRYPOINT ["assay-operator"]
 
 FROM python AS service
-ENV PATH=/opt/assay/bin:$PATH
+ARG BASE_MODEL
+ENV PATH=/opt/assay/bin:$PATH \
+    ASSAY_BASE_MODEL_URI=builtin:${BASE_MODEL}-fp32
 COPY --from=service-dependencies /opt/assay /opt/assay
 COPY --from=packs /out /
 COPY --from=service-package /out /

@@ -2,8 +2,13 @@
 
 import re
 
+import yaml
+
 import assay
 import assay_operator
+from assay.building.builtins import MODEL
+from assay.cli.builtin import DEFAULT_BASE
+from assay.settings import Settings
 from local_cluster import providers
 from one_node.names import BASE_IMAGE
 
@@ -41,6 +46,20 @@ def test_packs_are_built_without_the_parts_that_only_serve(root):
     stage = (root / "Dockerfile").read_text().partition(" AS packs\n")[2].partition("\nFROM ")[0]
     assert {source for source in copied(stage) if "*" not in source}
     assert not {source.rpartition("/")[2] for source in copied(stage)} & {"http", "serving", "src", "assay"}
+
+
+def test_the_default_base_model_is_one_everywhere(root):
+    dockerfile = (root / "Dockerfile").read_text()
+    assert f"\nARG BASE_MODEL={MODEL}\n" in dockerfile
+    assert "ASSAY_BASE_MODEL_URI=builtin:${BASE_MODEL}-fp32\n" in dockerfile
+    assert DEFAULT_BASE == MODEL
+    values = yaml.safe_load((root / "charts/assay/values.yaml").read_text())
+    assert values["baseModel"]["uri"] == Settings.model_fields["base_model_uri"].default == f"builtin:{MODEL}-fp32"
+
+
+def test_weights_in_the_build_context_are_no_part_of_the_repository(root):
+    ignored = (root / ".gitignore").read_text().splitlines()
+    assert {"weights/*", "!weights/README.md"} <= set(ignored)
 
 
 def test_base_image_is_the_one_that_the_stand_in_is_named_after(root):

@@ -4,7 +4,7 @@ import collections
 import io
 import pickle
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,9 @@ def _state(tensors: Mapping[str, Any]) -> tuple[Any, list[_Storage]]:
     storages, state = [], collections.OrderedDict()
     for number, (name, value) in enumerate(tensors.items()):
         if isinstance(value, np.ndarray):
-            base = value.base if value.base is not None else value  # a transposed view keeps its storage
+            base = value  # a view keeps its storage
+            while base.base is not None:
+                base = base.base
             storage = _Storage(str(1000 + number), np.ascontiguousarray(base).reshape(-1))
             strides = tuple(s // value.itemsize for s in value.strides)
             empty = Call("collections", "OrderedDict")
@@ -73,25 +75,37 @@ def _state(tensors: Mapping[str, Any]) -> tuple[Any, list[_Storage]]:
     return state, storages
 
 
-def legacy(path: Path, tensors: Mapping[str, Any], *, magic: int = 0x1950A86A20F9469CFC6C) -> Path:
-    """Write the layout of PyTorch before 1.6."""
-    state, storages = _state(tensors)
-    out = pickle.dumps(magic, 2) + pickle.dumps(1001, 2)
+def legacy_around(pickled: bytes, storages: Sequence[_Storage] = (), keys: bytes | None = None) -> bytes:
+    """A file of the legacy layout around a pickle of any kind; ``keys`` is the pickle of the storages' list."""
+    out = pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2)
     out += pickle.dumps({"protocol_version": 1001, "little_endian": True, "type_sizes": {}}, 2)
-    out += _dumps(state) + pickle.dumps([storage.key for storage in storages], 2)
+    out += pickled + (keys or pickle.dumps([storage.key for storage in storages], 2))
     for storage in storages:
         out += storage.array.size.to_bytes(8, "little") + storage.array.tobytes()
-    path.write_bytes(out)
+    return out
+
+
+def zip_around(pickled: bytes, storages: Sequence[_Storage] = (), compression: int = zipfile.ZIP_STORED) -> bytes:
+    """A file of the zip layout around a pickle of any kind."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as archive:
+        archive.writestr("model/data.pkl", pickled)
+        archive.writestr("model/byteorder", "little")
+        for storage in storages:
+            archive.writestr(f"model/data/{storage.key}", storage.array.tobytes())
+        archive.writestr("model/version", "3\n")
+    return out.getvalue()
+
+
+def legacy(path: Path, tensors: Mapping[str, Any]) -> Path:
+    """Write the layout of PyTorch before 1.6."""
+    state, storages = _state(tensors)
+    path.write_bytes(legacy_around(_dumps(state), storages))
     return path
 
 
 def zipped(path: Path, tensors: Mapping[str, Any]) -> Path:
     """Write the layout of PyTorch since 1.6."""
     state, storages = _state(tensors)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("model/data.pkl", _dumps(state))
-        archive.writestr("model/byteorder", "little")
-        for storage in storages:
-            archive.writestr(f"model/data/{storage.key}", storage.array.tobytes())
-        archive.writestr("model/version", "3\n")
+    path.write_bytes(zip_around(_dumps(state), storages))
     return path

@@ -2,8 +2,10 @@
 
 import pytest
 
-from assay.building.builtins import INT8, BuiltIn, _quantised
+from assay.building import builtins
+from assay.building.builtins import MODEL, BuiltIn, _NotGoodError, _quantised, int8_packs
 from assay.building.quantize import RECIPES
+from assay.building.weights_file import WeightsFile
 from assay.errors import BuildError
 from assay.packs.archive import read_pack
 from assay.packs.dataset import ImageEntry, write_dataset
@@ -43,7 +45,7 @@ def test_a_right_pack_is_kept_with_its_check(tmp_path, made):
 
 
 def test_a_pack_that_is_not_proven_right_is_not_kept(tmp_path, made):
-    with pytest.raises(BuildError, match="is not right and is not kept: Fail, AccuracyNotProven"):
+    with pytest.raises(_NotGoodError, match="Fail, AccuracyNotProven"):
         quantise(tmp_path, made, images=20)
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -56,6 +58,54 @@ def test_a_pack_for_other_cpus_is_kept_unjudged(tmp_path, made, monkeypatch):
     assert read_pack(built.path).manifest.quantization.agreement is None
 
 
+def test_a_recipe_that_fails_on_a_model_leaves_its_pack_out(tmp_path, made):
+    _, *others = made
+    unreadable = colour_pack(tmp_path / "bad.tar", model=b"no model")
+    with pytest.raises(_NotGoodError, match="cannot be read"):
+        quantise(tmp_path, (BuiltIn("bad-fp32", tmp_path / "bad.tar", unreadable.digest), *others))
+
+
+@pytest.fixture
+def building(monkeypatch, made):
+    """Build everything from the colour pack and its photos, twenty to judge on: too few for any proof."""
+    base, judging, calibrating = made
+    few = {"photos": judging(20), "photos-calibration": calibrating}
+
+    def copy(source):
+        def build(*arguments):
+            out = arguments[1]
+            out.parent.mkdir(exist_ok=True)
+            out.write_bytes(source(arguments[0]).path.read_bytes())
+            return source(arguments[0]).digest
+
+        return build
+
+    monkeypatch.setattr(builtins.models, "build", copy(lambda _name: base))
+    monkeypatch.setattr(builtins.photos, "build", copy(lambda name: few[name]))
+    return builtins.build_all
+
+
+def test_what_is_not_right_of_the_default_base_fails_the_build(tmp_path, building):
+    with pytest.raises(BuildError, match=f"{MODEL}-int8 is not right and is not kept: Fail, AccuracyNotProven"):
+        building(tmp_path / "out")
+
+
+def test_what_is_not_right_of_another_base_is_left_out_and_told(tmp_path, building):
+    made = building(tmp_path / "out", base="mobilenet-v2")
+    assert [item.name for item in made] == ["mobilenet-v2-fp32", "photos", *int8_packs("mobilenet-v2")]
+    assert made[2].left_out.startswith("Fail, AccuracyNotProven: ")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if "int8" not in path.name) == [
+        "mobilenet-v2-fp32.tar",
+        "photos.tar",
+    ]
+    assert not made[2].path.exists()
+
+
+def test_other_weights_of_the_default_base_count_as_another_base(tmp_path, building):
+    weights = WeightsFile(tmp_path / "w.pth", "w.pth", "0" * 64)
+    assert building(tmp_path / "out", weights=weights)[2].left_out
+
+
 def test_one_of_the_int8_packs_runs_on_every_cpu():
-    assert {name for name, recipe in INT8.items() if not RECIPES[recipe].full_range} == {"efficientnet-lite0-int8"}
-    assert {name for name, recipe in INT8.items() if RECIPES[recipe].full_range} == {"efficientnet-lite0-int8-vnni"}
+    full = {name: RECIPES[recipe].full_range for name, recipe in int8_packs("base").items()}
+    assert full == {"base-int8": False, "base-int8-vnni": True}

@@ -76,23 +76,6 @@ def test_a_plain_pickle_with_a_payload_is_refused(tmp_path):
         read_checkpoint(tmp_path / "m.pth")
 
 
-def test_a_pickle_cannot_change_the_reader(tmp_path):
-    # BUILD on the function that rebuilds tensors would set its attributes for every later file.
-    payload = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}X\x01\x00\x00\x00aK\x01sb."
-    with zipfile.ZipFile(tmp_path / "m.pth", "w") as archive:
-        archive.writestr("m/data.pkl", payload)
-    with pytest.raises(BuildError, match="change the reader"):
-        read_checkpoint(tmp_path / "m.pth")
-
-
-def test_a_pickle_that_would_fill_the_memory_is_refused(tmp_path):
-    # LONG_BINPUT with index 2**31 - 1: the unpickler would allocate and clear a table of 34 GB.
-    with zipfile.ZipFile(tmp_path / "m.pth", "w") as archive:
-        archive.writestr("m/data.pkl", b"\x80\x02}r\xff\xff\xff\x7f.")
-    with pytest.raises(BuildError, match="remembers 2147483647"):
-        read_checkpoint(tmp_path / "m.pth")
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -101,7 +84,8 @@ def test_a_pickle_that_would_fill_the_memory_is_refused(tmp_path):
         ((-1, (2,), (1,)), "without a storage or an offset"),
         ((0, (2,), (-1,)), "not sizes"),
         ((0, (2,), (1, 1)), "strides"),
-        ((0, (1 << 20, 1 << 20), (0, 0)), "larger than its storage"),
+        ((0, (5, 5), (0, 0)), "larger than its storage"),
+        ((0, (1 << 20, 1 << 20), (0, 0)), "tensors have 4398046511104 bytes"),
         ((0, (0,), (1,)), "reaches past its storage"),
     ],
 )
@@ -140,6 +124,22 @@ def test_a_missing_file_is_told(tmp_path):
 def test_a_dictionary_of_other_things_is_refused(tmp_path):
     with pytest.raises(BuildError, match="entry 'epoch' is a int"):
         read_checkpoint(legacy(tmp_path / "m.pth", {**TENSORS, "epoch": 3}))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(24, dtype=np.float32).reshape(4, 6).T,
+        np.arange(24, dtype=np.float32).reshape(2, 3, 4).transpose(2, 0, 1),
+        np.arange(24, dtype=np.int64).reshape(4, 6)[:, ::2],
+        np.arange(24, dtype=np.float16).reshape(4, 6)[::3],
+    ],
+)
+@LAYOUTS
+def test_tensors_that_do_not_lie_one_number_after_the_other_come_back_right(tmp_path, write, array):
+    read = read_checkpoint(write(tmp_path / "m.pth", {"w": array}))["w"]
+    np.testing.assert_array_equal(read, array)
+    assert read.flags.c_contiguous
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

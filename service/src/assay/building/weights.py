@@ -1,21 +1,27 @@
-"""What architectures take their weights from: a state dict read from a file, or seeded random numbers."""
+"""What architectures take their weights from: a state dict read from a file, or ``random_weights``."""
 
-import hashlib
-import zlib
 from abc import ABC, abstractmethod
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.building.graph import fold_batch_norm
+from assay.building.layers import Array
 from assay.errors import BuildError
 
-Array = NDArray[Any]
 Float = NDArray[np.float32]
 
 CLASSES: Final = 1000
 """Of ImageNet-1k, whose labels a pack built here gets."""
+
+
+def fold_batch_norm(
+    weight: Array, gamma: Array, beta: Array, mean: Array, variance: Array, epsilon: float
+) -> tuple[Array, Array]:
+    """Return weight and bias of a convolution that does the batch normalisation after it as well (in float64)."""
+    scale = gamma.astype(np.float64) / np.sqrt(variance.astype(np.float64) + epsilon)
+    folded = weight.astype(np.float64) * scale.reshape(-1, *[1] * (weight.ndim - 1))
+    return folded.astype(np.float32), (beta - mean * scale).astype(np.float32)
 
 
 class Weights(ABC):
@@ -82,38 +88,3 @@ class StateDict(Weights):
         """Raise ``BuildError`` when tensors are left over."""
         if self._left:
             raise BuildError(f"the checkpoint has more than {self._model}: {sorted(self._left)[:3]}")
-
-
-class RandomWeights(Weights):
-    """Seeded random numbers of whatever shape is asked for: real cost and size, labels that mean nothing.
-
-    Weights are scaled to their fan-in (He et al., arXiv:1502.01852), so that activations neither vanish nor explode
-    on their way through the layers, and batch normalisation has statistics that matter when it is folded. A tensor
-    depends on the seed and its name only, not on the order of asking. ``tensors`` is what was handed out.
-    """
-
-    def __init__(self, seed: int, model: str) -> None:
-        super().__init__(model)
-        self._seed = seed
-        self.tensors: dict[str, Float] = {}
-
-    def take(self, name: str, shape: tuple[int, ...]) -> Float:
-        """Return the tensor of that name and shape."""
-        rng = np.random.default_rng([self._seed, zlib.crc32(name.encode())])
-        kind = name.rpartition(".")[2]
-        if kind == "running_var" or (kind == "weight" and len(shape) == 1):
-            value = rng.uniform(0.5, 1.5, shape)
-        elif len(shape) == 1:
-            value = rng.normal(0, 0.1, shape)
-        else:
-            value = rng.normal(0, np.sqrt(2 / np.prod(shape[1:])), shape)
-        self.tensors[name] = value.astype(np.float32)
-        return self.tensors[name]
-
-    @property
-    def sha256(self) -> str:
-        """The sha256 of all tensors handed out, in the order of their names."""
-        found = hashlib.sha256()
-        for name, value in sorted(self.tensors.items()):
-            found.update(name.encode() + value.tobytes())
-        return found.hexdigest()

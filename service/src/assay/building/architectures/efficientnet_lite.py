@@ -7,7 +7,7 @@ github.com/tensorflow/tpu, models/official/efficientnet/lite. Names of the weigh
 
 from typing import Final, NamedTuple
 
-from assay.building.graph import GraphWriter, same_padding
+from assay.building.layers import Layers, T
 from assay.building.weights import Weights
 
 CROP: Final = 224
@@ -42,12 +42,11 @@ STAGES: Final = (
 )
 
 
-def efficientnet_lite0(weights: Weights) -> bytes:
-    """Return the ONNX model: uint8 [N, 224, 224, 3] to float32 logits [N, classes].
+def efficientnet_lite0(graph: Layers[T], weights: Weights) -> None:
+    """Put the model's layers into a graph, from uint8 [N, 224, 224, 3] to float32 logits [N, classes].
 
-    Raises ``BuildError`` when a tensor is missing, has another shape, or is left over.
+    Raises ``BuildError`` when a tensor is missing or has another shape.
     """
-    graph = GraphWriter(same_padding)
     stem = weights.folded("_conv_stem", "_bn0", (32, 3, 3, 3), EPSILON)
     x = graph.stem(CROP, ((MEAN,) * 3, (SCALE,) * 3), *stem, "relu6")
     channels, index = 32, 0
@@ -59,13 +58,9 @@ def efficientnet_lite0(weights: Weights) -> bytes:
     head = weights.folded("_conv_head", "_bn1", (1280, channels, 1, 1), EPSILON)
     x = graph.features(graph.convolution(x, "head", *head, activation="relu6"))
     graph.logits(x, *weights.layer("_fc", (weights.classes("_fc.bias"), 1280)))
-    weights.finish()
-    return graph.model("efficientnet_lite0")
 
 
-def _block(
-    graph: GraphWriter, weights: Weights, source: str, index: int, channels: int, stage: Stage, stride: int
-) -> str:
+def _block(graph: Layers[T], weights: Weights, source: T, index: int, channels: int, stage: Stage, stride: int) -> T:
     """Expand, filter each channel, project; add the input back where shapes allow."""
     prefix, name = f"_blocks.{index}", f"block{index}"
     inner = channels * stage.expansion

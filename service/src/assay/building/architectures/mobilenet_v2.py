@@ -6,7 +6,7 @@ dict of ``torchvision.models.mobilenet_v2`` (width 1).
 
 from typing import Final, NamedTuple
 
-from assay.building.graph import GraphWriter, centred_padding
+from assay.building.layers import Layers, T
 from assay.building.weights import Array, Weights
 
 CROP: Final = 224
@@ -41,12 +41,11 @@ STAGES: Final = (
 )
 
 
-def mobilenet_v2(weights: Weights) -> bytes:
-    """Return the ONNX model: uint8 [N, 224, 224, 3] to float32 logits [N, classes].
+def mobilenet_v2(graph: Layers[T], weights: Weights) -> None:
+    """Put the model's layers into a graph, from uint8 [N, 224, 224, 3] to float32 logits [N, classes].
 
-    Raises ``BuildError`` when a tensor is missing, has another shape, or is left over.
+    Raises ``BuildError`` when a tensor is missing or has another shape.
     """
-    graph = GraphWriter(centred_padding)
     x = graph.stem(CROP, (MEAN, SCALE), *_folded(weights, "features.0.0", "features.0.1", (32, 3, 3, 3)), "relu6")
     channels, index = 32, 1
     for stage in STAGES:
@@ -56,13 +55,9 @@ def mobilenet_v2(weights: Weights) -> bytes:
     head = _folded(weights, f"features.{index}.0", f"features.{index}.1", (1280, channels, 1, 1))
     x = graph.features(graph.convolution(x, "head", *head, activation="relu6"))
     graph.logits(x, *weights.layer("classifier.1", (weights.classes("classifier.1.bias"), 1280)))
-    weights.finish()
-    return graph.model("mobilenet_v2")
 
 
-def _block(
-    graph: GraphWriter, weights: Weights, source: str, index: int, channels: int, stage: Stage, stride: int
-) -> str:
+def _block(graph: Layers[T], weights: Weights, source: T, index: int, channels: int, stage: Stage, stride: int) -> T:
     """Expand, filter each channel, project; add the input back where shapes allow."""
     prefix, name, inner = f"features.{index}.conv", f"block{index}", channels * stage.expansion
     x, part = source, 0

@@ -7,7 +7,7 @@ widths of the squeezed layers: the state dict of ``torchvision.models.mobilenet_
 from typing import Final, NamedTuple
 
 from assay.building.architectures.mobilenet_v2 import CROP, MEAN, SCALE
-from assay.building.graph import Activation, GraphWriter, centred_padding
+from assay.building.layers import Activation, Layers, T
 from assay.building.weights import Array, Weights
 
 EPSILON: Final = 1e-3
@@ -49,12 +49,11 @@ BLOCKS: Final = (
 )
 
 
-def mobilenet_v3_large(weights: Weights) -> bytes:
-    """Return the ONNX model: uint8 [N, 224, 224, 3] to float32 logits [N, classes].
+def mobilenet_v3_large(graph: Layers[T], weights: Weights) -> None:
+    """Put the model's layers into a graph, from uint8 [N, 224, 224, 3] to float32 logits [N, classes].
 
-    Raises ``BuildError`` when a tensor is missing, has another shape, or is left over.
+    Raises ``BuildError`` when a tensor is missing or has another shape.
     """
-    graph = GraphWriter(centred_padding)
     x = graph.stem(CROP, (MEAN, SCALE), *_folded(weights, "features.0", (STEM, 3, 3, 3)), "hard_swish")
     channels = STEM
     for index, block in enumerate(BLOCKS, 1):
@@ -64,11 +63,9 @@ def mobilenet_v3_large(weights: Weights) -> bytes:
     x = graph.features(graph.convolution(x, "head", *head, activation="hard_swish"))
     x = graph.dense(x, "hidden", *weights.layer("classifier.0", (HIDDEN, HEAD)), activation="hard_swish")
     graph.logits(x, *weights.layer("classifier.3", (weights.classes("classifier.3.bias"), HIDDEN)))
-    weights.finish()
-    return graph.model("mobilenet_v3_large")
 
 
-def _block(graph: GraphWriter, weights: Weights, source: str, index: int, channels: int, block: Block) -> str:
+def _block(graph: Layers[T], weights: Weights, source: T, index: int, channels: int, block: Block) -> T:
     """Expand, filter each channel, weigh the channels, project; add the input back where shapes allow."""
     parts = iter(f"features.{index}.block.{part}" for part in range(4))
     name, inner, x = f"block{index}", block.expanded, source
