@@ -55,7 +55,10 @@ def random_model(name, seed, images):
                 torch.nn.init.normal_(module.bias, 0, 0.2)
     model.train()
     model((images[:8] / 255 - MEAN) / STD)
-    return model.eval()
+    model.eval()
+    # Most of what all images have in common is taken off the logits, else all would get one label.
+    model.classifier[-1].bias -= 0.8 * model((images / 255 - MEAN) / STD).mean(0)
+    return model
 
 
 def lite0(tensors, x):

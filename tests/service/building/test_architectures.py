@@ -62,9 +62,8 @@ def test_random_weights_keep_activations_sane_and_tell_pictures_apart(random_pac
     assert len(set(logits.argmax(1))) >= 3
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-def test_a_graph_computes_what_numpy_computes(name, random_pack, batch):
-    images = random_pictures(SEED + 200, batch, 224)
+def test_a_graph_computes_what_numpy_computes(name, random_pack):
+    images = random_pictures(SEED + 200, 2, 224)
     recipe = MODELS[name]
     eager = Eager(recipe.padding, images)
     recipe.layers(eager, recipe.random(SEED))

@@ -68,7 +68,8 @@ class Eager(Layers[Tensor]):
         average = source.mean((2, 3))
         hidden = np.maximum(average @ inner[:, :, 0, 0].T + inner_bias, 0)
         gate = np.clip((hidden @ outer[:, :, 0, 0].T + outer_bias + 3) / 6, 0, 1)
-        return source * gate[:, :, None, None]
+        weighed: Tensor = source * gate[:, :, None, None]
+        return weighed
 
     def add(self, left: Tensor, right: Tensor, name: str) -> Tensor:
         """Add."""
@@ -77,7 +78,8 @@ class Eager(Layers[Tensor]):
 
     def features(self, source: Tensor) -> Tensor:
         """Average over the plane."""
-        return source.mean((2, 3))
+        features: Tensor = source.mean((2, 3))
+        return features
 
     def dense(
         self, source: Tensor, name: str, weight: Array, bias: Array, activation: Activation | None = None
@@ -100,4 +102,4 @@ def _activate(x: Tensor, kind: Activation | None) -> Tensor:
         case "relu6":
             return np.clip(x, 0, 6)
         case "hard_swish":
-            return x * (np.clip(x + 3, 0, 6) / 6)
+            return (x * (np.clip(x + 3, 0, 6) / 6)).astype(np.float32)

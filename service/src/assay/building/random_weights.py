@@ -74,7 +74,8 @@ class RandomWeights(Weights):
         self.tensors[f"{norm}.running_mean"] = mean.astype(np.float32)
         self.tensors[f"{norm}.running_var"] = variance.astype(np.float32)
         spread = np.sqrt(variance + epsilon).reshape(-1, 1, 1)
-        return ((plain - mean.reshape(-1, 1, 1)) / spread * gamma + beta).astype(np.float32)
+        settled: Tensor = ((plain - mean.reshape(-1, 1, 1)) / spread * gamma + beta).astype(np.float32)
+        return settled
 
     @property
     def sha256(self) -> str:

@@ -53,7 +53,11 @@ def find_weights(where: str, sha256: str | None, *, cache_dir: Path, progress: P
             raise BuildError(f"there is no file {where}: give the path or the URL of a checkpoint")
     found = file_digest(path).removeprefix("sha256:")
     if expected and not found.startswith(expected):
-        advice = "another file stands there" if sha256 else "it is damaged, or its name is of another file"
+        advice = (
+            "another file stands there"
+            if sha256
+            else "it is damaged or another file (if those digits mean something else, give its sha256 with --sha256)"
+        )
         told = "asked for" if sha256 else "in its name"
         raise DigestMismatchError(f"{where} has sha256 {found}, but {expected} is {told}: {advice}")
     return WeightsFile(path, name, found)

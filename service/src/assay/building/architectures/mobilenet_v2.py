@@ -6,8 +6,8 @@ dict of ``torchvision.models.mobilenet_v2`` (width 1).
 
 from typing import Final, NamedTuple
 
-from assay.building.layers import Layers, T
-from assay.building.weights import Array, Weights
+from assay.building.layers import Array, Layers, T
+from assay.building.weights import Weights
 
 CROP: Final = 224
 """Side of the input, as trained."""

@@ -7,8 +7,8 @@ widths of the squeezed layers: the state dict of ``torchvision.models.mobilenet_
 from typing import Final, NamedTuple
 
 from assay.building.architectures.mobilenet_v2 import CROP, MEAN, SCALE
-from assay.building.layers import Activation, Layers, T
-from assay.building.weights import Array, Weights
+from assay.building.layers import Activation, Array, Layers, T
+from assay.building.weights import Weights
 
 EPSILON: Final = 1e-3
 """Of every batch normalisation, as the model was trained."""
