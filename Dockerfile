@@ -111,12 +111,12 @@ LABEL org.opencontainers.image.title="assay-operator" \
 ENTRYPOINT ["assay-operator"]
 
 FROM python AS service
-ARG BASE_MODEL
-ENV PATH=/opt/assay/bin:$PATH \
-    ASSAY_BASE_MODEL_URI=builtin:${BASE_MODEL}-fp32
+ENV PATH=/opt/assay/bin:$PATH
 COPY --from=service-dependencies /opt/assay /opt/assay
 COPY --from=packs /out /
 COPY --from=service-package /out /
+ARG BASE_MODEL
+ENV ASSAY_BASE_MODEL_URI=builtin:${BASE_MODEL}-fp32
 USER 10001:10001
 WORKDIR /tmp
 EXPOSE 8000

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from assay.bench.variants import Begin, Variant
 from assay.building import models
 from assay.building.ladder import AUTO, quantise, spread
-from assay.building.weights import RandomWeights
 from assay.errors import BenchError, BuildError
 from assay.measurement.compare import decoded
 from assay.packs.archive import Pack, read_pack
@@ -47,9 +46,7 @@ def of_architecture(name: str, seed: int) -> Source:
             models.build(name, path)
             return Source(read_pack(path), trained=True)
         models.build(name, path, random_seed=seed)
-        numbers = RandomWeights(seed, recipe.title)
-        recipe.graph(numbers)  # asks for every tensor, and so tells which there are
-        return Source(read_pack(path), trained=False, tensors=numbers.tensors)
+        return Source(read_pack(path), trained=False, tensors=recipe.random(seed).tensors)
 
 
 def of_pack(pack: Pack) -> Source:
