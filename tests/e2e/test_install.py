@@ -40,7 +40,7 @@ def test_helm_test_passes(cluster, base_serving):
     assert "Succeeded" in cluster.helm("test", "assay")
 
 
-@pytest.mark.parametrize("sample", ["base", "int8", "refused"])
+@pytest.mark.parametrize("sample", ["base", "int8", "own-model", "refused"])
 def test_samples_are_valid_to_the_api_server(cluster, root, sample):
     cluster.kubectl("apply", "--dry-run=server", "-f", str(root / "k8s" / "samples" / f"{sample}.yaml"))
 

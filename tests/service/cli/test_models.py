@@ -126,7 +126,7 @@ def test_what_goes_wrong_is_one_line_and_exit_code_2(assay, argv, told):
 @pytest.mark.parametrize(
     "command",
     [
-        ("model", "build"), ("model", "quantize"), ("model", "inspect"), ("model", "fetch"), ("dataset", "build"),
+        ("model", "build"), ("model", "pack"), ("model", "quantize"), ("model", "inspect"), ("model", "fetch"), ("dataset", "build"),
         ("dataset", "pack"), ("dataset", "inspect"), ("check",), ("demo",), ("builtin", "build"),
     ],
 )  # fmt: skip
