@@ -126,8 +126,8 @@ def test_what_goes_wrong_is_one_line_and_exit_code_2(assay, argv, told):
 @pytest.mark.parametrize(
     "command",
     [
-        ("model", "build"), ("model", "pack"), ("model", "quantize"), ("model", "inspect"), ("model", "fetch"), ("dataset", "build"),
-        ("dataset", "pack"), ("dataset", "inspect"), ("check",), ("demo",), ("builtin", "build"),
+        ("model", "build"), ("model", "pack"), ("model", "quantize"), ("model", "inspect"), ("model", "fetch"),
+        ("dataset", "build"), ("dataset", "pack"), ("dataset", "inspect"), ("check",), ("demo",), ("builtin", "build"),
     ],
 )  # fmt: skip
 def test_every_command_explains_itself_with_an_example(assay, command):
