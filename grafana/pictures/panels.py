@@ -18,6 +18,7 @@ Named = list[tuple[str, Series]]
 COLOURS = ("#73bf69", "#f2cc0c", "#5794f2", "#ff9830", "#f2495c", "#b877d9", "#8ab8ff", "#37872d", "#fa6400", "#a352cc")
 NAMED = {"green": "#56a64b", "orange": "#ff780a", "red": "#e02f44", "blue": "#5794f2", "purple": "#8f3bb8"}
 SMALL = 6.5  # points; a sheet of thirty panels is looked at enlarged
+HEADROOM = 1.1  # above the highest value, for a flat line to be seen
 LEGEND_ENTRIES = 9  # more would cover the lines
 
 
@@ -62,7 +63,7 @@ def _graph(axes: Axes, panel: Panel, series: Named, begin: float) -> None:
     for step in defaults.get("thresholds", {}).get("steps", [])[1:]:
         if step["value"] < 2 * top:  # a threshold far above would flatten what there is to see
             axes.axhline(step["value"], color=NAMED[step["color"]], linestyle=(0, (4, 3)), linewidth=0.8)
-    axes.set_ylim(bottom=0, top=defaults.get("max"))
+    axes.set_ylim(bottom=0, top=defaults.get("max") or top * HEADROOM)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.text(value, unit)))
     axes.grid(visible=True, linewidth=0.3)
     handles, names = axes.get_legend_handles_labels()
