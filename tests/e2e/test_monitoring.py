@@ -34,17 +34,17 @@ def query(prometheus, expr: str):
 
 
 def test_prometheus_finds_every_pod_of_the_release_and_names_it_as_dashboards_do(prometheus, cluster):
-    pods = {
-        pod["metadata"]["name"]
-        for component in ("classifier", "operator")
-        for pod in cluster.items("pods", f"--selector=app.kubernetes.io/component={component}")
-    }
-
     def scraped():
+        pods = {
+            pod["metadata"]["name"]
+            for component in ("classifier", "operator")
+            for pod in cluster.items("pods", f"--selector=app.kubernetes.io/component={component}")
+            if "deletionTimestamp" not in pod["metadata"]
+        }
         up = query(prometheus, f'up{{namespace="{cluster.namespace}",release="assay"}} == 1')
-        return {one["metric"]["pod"] for one in up} >= pods
+        return len(pods) > 1 and {one["metric"]["pod"] for one in up} >= pods
 
-    wait_for(f"{pods} to be scraped", scraped, 90)
+    wait_for("every pod to be scraped", scraped, 90)
     ready = query(prometheus, f'sum(assay_ready{{namespace="{cluster.namespace}",release="assay"}})')
     assert float(ready[0]["value"][1]) >= 1
     assert query(prometheus, "assay_last_resync_timestamp_seconds > 0")
