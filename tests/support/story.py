@@ -24,7 +24,7 @@ SECOND = "efficientnet-lite0-second"
 IDLE_S, LOADED_S, STORE_DEAD_S = 6, 14, 10  # a rate interval or two each
 RATE = 12.0  # requests per second: a sixth of one core's ceiling, so that a busy machine does not shed
 IN_PARALLEL = 24  # far more than two workers and the little budget below have room for
-LITTLE_BUDGET_MS = 60
+LITTLE_BUDGET_MS = 120  # eight requests: enough for the load's bunches, not for so many at a time
 QUOTA_US, PERIOD_US = 10_000, 100_000  # a tenth of a core: every request runs into it
 DRAIN_S = 8  # long enough to be seen not to be ready
 
