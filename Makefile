@@ -7,7 +7,7 @@ NAMESPACE ?= assay
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve bench test test-system test-cluster lint types fmt lock manifests docs contact-sheets image cluster up swap monitoring down clean
+.PHONY: help demo serve bench test test-system test-cluster lint types fmt lock manifests docs contact-sheets image cluster up swap load monitoring down clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -51,7 +51,7 @@ fmt: $(VENV)/.test ## format the sources, and mend what can be mended
 lock: $(VENV)/.test ## write requirements/*.txt anew from requirements/*.in
 	UV=$(CURDIR)/$(BIN)/uv requirements/lock.sh
 
-manifests: $(VENV)/.test ## write dashboards, rules, k8s/install.yaml and the chart's table of values anew (needs helm)
+manifests: $(VENV)/.test ## write dashboards, rules, k8s/install.yaml, the chart's table of values and its copy of k6/ anew (needs helm)
 	$(BIN)/python grafana/generate.py
 	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python charts/generate.py
 
@@ -63,7 +63,7 @@ contact-sheets: $(VENV)/.test ## draw docs/dashboards/*.png anew (needs Debian's
 
 clean: ## remove what these commands made here, the virtual environment included
 	@test ! -e .cluster/made || { echo "a cluster of \`make cluster\` may still run: \`make down\` first" >&2; exit 1; }
-	rm -rf $(VENV) .demo .cluster .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .demo .cluster load-report .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # --- a cluster ------------------------------------------------------------------
 # kind where Docker runs, else k8s/one-node. Another cluster: KUBECONFIG=... CONTEXT=its-context.
@@ -81,6 +81,9 @@ up: ## images, then install or upgrade the release, and wait until it is ready
 
 swap: ## ask for the INT8 model (SAMPLE=int8), and watch its check and rollout
 	@$(local_cluster) swap
+
+load: ## run a load test as a Job and print its verdict (SCENARIO=load RATE=10 DURATION=60s MIX=distinct)
+	@$(local_cluster) load
 
 monitoring: ## a Prometheus and a Grafana with Assay's dashboards and alerts, for development
 	@$(local_cluster) monitoring

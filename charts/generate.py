@@ -1,6 +1,6 @@
-"""Write what is generated from the chart: the table of values in its README, and k8s/install.yaml.
+"""Write what is generated of the chart: the table of values in its README, its copy of k6/, and k8s/install.yaml.
 
-    python charts/generate.py           # writes both
+    python charts/generate.py           # writes all of it
     python charts/generate.py --check   # exit 1 if one is not what it would write
 
 `helm` must be on the PATH (`make cluster` puts one into .cluster/bin) or named in HELM.
@@ -21,6 +21,8 @@ CHARTS = Path(__file__).resolve().parent
 CHART = CHARTS / "assay"
 README = CHART / "README.md"
 INSTALL = CHARTS.parent / "k8s" / "install.yaml"
+K6 = CHARTS.parent / "k6"
+K6_COPY = CHART / "files" / "k6"
 BAR = r"\|"  # a bar that does not end a cell
 BEGIN, END = "<!-- values: begin -->", "<!-- values: end -->"
 
@@ -91,6 +93,14 @@ def readme(current: str, values_text: str) -> str:
     return f"{head}{BEGIN}\n{table(values_text)}\n{END}{tail}"
 
 
+def k6_scripts() -> dict[Path, str]:
+    """Return what the load test needs of k6/, by its place in the chart: Helm reads no file outside of it."""
+    # overload.js belongs to a measurement, tests/measure/overload.py.
+    scripts = [K6 / "run", K6 / "images" / "generate.py", *sorted((K6 / "lib").glob("*.js"))]
+    scripts += [file for file in sorted((K6 / "scenarios").glob("*.js")) if file.stem != "overload"]
+    return {K6_COPY / file.relative_to(K6): file.read_text("utf-8") for file in scripts}
+
+
 def install(helm: str) -> str:
     """Return the chart rendered with its defaults, for those without Helm."""
     command = [
@@ -127,16 +137,23 @@ def main() -> int:
         return 2
     wanted = {
         README: readme(README.read_text("utf-8"), (CHART / "values.yaml").read_text("utf-8")),
+        **k6_scripts(),
         INSTALL: install(helm),
     }
     stale = [file for file, text in wanted.items() if not file.exists() or file.read_text("utf-8") != text]
+    # What k6/ no longer has must not live on in the chart.
+    stale += [file for file in K6_COPY.rglob("*") if file.is_file() and file not in wanted]
     for file in stale:
         name = file.relative_to(CHARTS.parent)
         if check:
             print(f"{name} is stale: run `make manifests`", file=sys.stderr)
-        else:
+        elif file in wanted:
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(wanted[file], "utf-8")
             print(f"wrote {name}")
+        else:
+            file.unlink()
+            print(f"removed {name}")
     return 1 if check and stale else 0
 
 

@@ -72,6 +72,7 @@ def next_steps(kubeconfig: Path, namespace: str) -> str:
             f"  {kubectl} port-forward service/assay 8000:80   # then open http://127.0.0.1:8000",
             "  make swap                  # ask for the INT8 model: checked, and rolled out if it passes",
             "  make swap SAMPLE=refused   # ask for more than INT8 can give: refused, the old model serves on",
+            "  make load                  # photos at Poisson times, and a verdict (SCENARIO=, RATE=, DURATION=, MIX=)",
             "  make down",
         ]
     )

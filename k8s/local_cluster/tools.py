@@ -16,14 +16,14 @@ class ToolError(Exception):
     """What stopped a command: a sentence with what was seen and what to do."""
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return this process's environment, with the tools of .cluster/bin before the machine's own."""
     return os.environ | {"PATH": f"{FOLDER / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
 def which(name: str) -> str | None:
     """Return the path of a program, .cluster/bin first."""
-    return shutil.which(name, path=_environment()["PATH"])
+    return shutil.which(name, path=environment()["PATH"])
 
 
 def run(*argv: str | Path) -> None:
@@ -37,7 +37,7 @@ def run(*argv: str | Path) -> None:
     try:
         # Where the output is a file, ours must stand before that of the command.
         print(end="", flush=True)
-        subprocess.run([which(words[0]) or words[0], *words[1:]], check=True, env=_environment(), cwd=ROOT)
+        subprocess.run([which(words[0]) or words[0], *words[1:]], check=True, env=environment(), cwd=ROOT)
     except FileNotFoundError as error:
         raise ToolError(f"{words[0]} is not on this machine") from error
     except subprocess.CalledProcessError as error:
@@ -58,7 +58,7 @@ def capture(*argv: str | Path) -> str:
             check=True,
             capture_output=True,
             text=True,
-            env=_environment(),
+            env=environment(),
             cwd=ROOT,
         )
     except FileNotFoundError as error:

@@ -1,0 +1,76 @@
+"""k6 on this machine: its scripts' functions evaluated, and whole runs through k6/run."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+K6 = Path(sys.executable).parent / "k6"
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ROOT / "k6" / "run"
+# A run's own time comes on top: k6 starts in under a second, on busy cores in several.
+STARTUP_S = 60
+
+_EVALUATE = """
+{imports}
+export const options = {{ iterations: 1 }};
+const value = (() => {{ {code} }})();
+export default function () {{}}
+export function handleSummary() {{ return {{ stdout: JSON.stringify(value) }}; }}
+"""
+
+
+def evaluate(folder: Path, imports: dict[str, str], code: str) -> Any:
+    """What JavaScript returns that may use functions of k6/lib: ``{"arrivals.js": "arrivals, uniform"}``."""
+    script = folder / "evaluate.js"
+    lines = [f"import {{ {names} }} from '{ROOT}/k6/lib/{file}';" for file, names in imports.items()]
+    script.write_text(_EVALUATE.format(imports="\n".join(lines), code=code))
+    done = subprocess.run(
+        [K6, "run", "--quiet", "--no-usage-report", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=STARTUP_S,
+    )
+    return json.loads(done.stdout)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run through k6/run: its exit code, what it printed, and its files."""
+
+    code: int
+    log: str
+    out: Path
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """summary.json."""
+        return json.loads((self.out / "summary.json").read_text())
+
+    @property
+    def reasons(self) -> str:
+        """Why the verdict is what it is."""
+        return " | ".join(self.summary["reasons"])
+
+
+def run(
+    scenario: str, out: Path, *, during: Callable[[subprocess.Popen[str]], None] = lambda _: None, **settings: object
+) -> Run:
+    """Run a scenario; ``during`` is called with the shell's process once k6 has said what it will do."""
+    environment = os.environ | {"K6": str(K6), "OUT": str(out)} | {name: str(each) for name, each in settings.items()}
+    with subprocess.Popen(
+        ["sh", RUN, scenario], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        log = ""
+        for line in process.stdout:
+            log += line
+            if "level=info" in line and " requests to " in line:
+                during(process)
+        code = process.wait(timeout=STARTUP_S)
+    return Run(code, log, out)
