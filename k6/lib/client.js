@@ -99,6 +99,9 @@ function addStages(header) {
   }
 }
 
+// Of thousands of faults the first of each sender tell enough; the summary has the counts.
+let told = false;
+
 /** Send an image; returns whether the answer was right, and whether it was an allowed refusal (`mayRefuse`). */
 export async function send(config, expected, image, serial, mayRefuse) {
   const distinct = !MIXES[config.mix].repeats && expected.type === 'image/jpeg' && expected.kind !== 'hostile';
@@ -113,7 +116,10 @@ export async function send(config, expected, image, serial, mayRefuse) {
   const found = refused ? '' : fault(expected, response.status, response.status === 200 ? parsed(response) : null);
   if (found) {
     wrong.add(1, { fault: found.startsWith('status') ? 'status' : found });
-    console.error(`request ${serial} (${expected.file}): ${found}; ${response.error || String(response.body).slice(0, 200)}`);
+    if (!told) {
+      told = true;
+      console.error(`request ${serial} (${expected.file}): ${found}; ${response.error || String(response.body).slice(0, 200)}`);
+    }
   } else if (response.status === 200 && expected.kind === 'ordinary') {
     addStages(response.headers['Server-Timing']);
   }

@@ -100,7 +100,7 @@ export async function prepare({ scenario, phases, limits, finish }) {
   return {
     options: {
       ...loop,
-      thresholds: { ...loop.thresholds, ...keptApart(phases) },
+      thresholds: keptApart(phases),
       setupTimeout: '30s',
     },
     setup,

@@ -37,9 +37,9 @@ def test_server_that_can_do_nothing_ends_the_search_with_no_lower_bound(tmp_path
 @pytest.mark.parametrize(
     ("probes", "low", "high"),
     [
-        ([(10, "pass"), (20, "invalid")], 10, None),
-        ([(10, "invalid")], 0, None),
-        ([(10, "pass"), (20, "fail"), (15, "invalid")], 10, 20),
+        ([(10, "pass"), *3 * [(20, "invalid")]], 10, None),
+        (3 * [(10, "invalid")], 0, None),
+        ([(10, "pass"), (20, "fail"), *3 * [(15, "invalid")]], 10, 20),
     ],
 )
 def test_generator_that_cannot_keep_up_ends_the_search(tmp_path, probes, low, high):
@@ -47,6 +47,13 @@ def test_generator_that_cannot_keep_up_ends_the_search(tmp_path, probes, low, hi
     found = evaluate(tmp_path, {"search.js": "search"}, f"return search({listed}, {OPTIONS});")
     assert "did not keep up" in found["done"]
     assert (found["low"], found["high"]) == (low, high)  # JSON has no infinity: null
+
+
+def test_rate_at_which_the_generator_stumbled_is_tried_again(tmp_path):
+    for tries in (1, 2):
+        probes = [{"rate": 10, "verdict": "pass"}, *tries * [{"rate": 20, "verdict": "invalid"}]]
+        found = evaluate(tmp_path, {"search.js": "search"}, f"return search({probes}, {OPTIONS});")
+        assert found == {"rate": 20}
 
 
 def test_rate_that_failed_once_bounds_the_ceiling_whatever_passed_above_it(tmp_path):

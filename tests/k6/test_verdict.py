@@ -50,6 +50,8 @@ DRIFT = LIMITS | {"drift": {"from": "first", "to": "last", "percent": 125}}
 CASES = [
     ({}, LIMITS, "pass", ""),
     ({"lateShare": 0.001}, LIMITS, "pass", ""),
+    ({"lateShare": 0.01, "started": 100, "planned": 100}, LIMITS, "pass", ""),  # one
+    ({"lateShare": 0.02, "started": 100, "planned": 100}, LIMITS, "invalid", "0.10 % may be, or one"),
     ({"lateShare": 0.002}, LIMITS, "invalid", "had no CPU when they were due"),
     ({"lateShare": 0.01, "unattended": 9}, LIMITS, "invalid", "all 100 senders waited for answers"),
     ({"started": 999}, LIMITS, "invalid", "1 of 1000 requests were never sent"),

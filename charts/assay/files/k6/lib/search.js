@@ -4,6 +4,8 @@
 const rounded = (rate) => Math.round(rate * 10) / 10;
 /** Most runs of one search: 10 doublings (a factor of 1000) and 6 halvings (2 % of a doubling). */
 export const MAX_PROBES = 16;
+/** Most tries of one rate: a moment without CPU spoils one run, a rate beyond the generator spoils every one. */
+export const TRIES = 3;
 
 /**
  * What to do after these probes ({ rate, verdict }): `rate` to try next, or `done` with the bounds of the ceiling.
@@ -18,7 +20,12 @@ export function search(probes, { startRate, resolutionPercent }) {
   if (probes.length === 0) {
     return { rate: rounded(startRate) };
   }
-  if (probes[probes.length - 1].verdict === 'invalid') {
+  const last = probes[probes.length - 1];
+  if (last.verdict === 'invalid') {
+    const tries = probes.filter((probe) => probe.rate === last.rate).length;
+    if (tries < TRIES && probes.length < MAX_PROBES) {
+      return { rate: last.rate };
+    }
     return { done: 'the load generator did not keep up, so the search ends here', ...bounds };
   }
   if (probes.length >= MAX_PROBES) {
