@@ -194,6 +194,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder to write into")
     parser.add_argument("--service", action="append", default=[], metavar="URL", help="expect what this one serves")
+    parser.add_argument("--wait", type=float, default=0, metavar="SECONDS", help="how long it may take to come up")
     parser.add_argument(
         "--model",
         action="append",

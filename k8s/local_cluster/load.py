@@ -143,7 +143,7 @@ def state(pod: Mapping[str, Any]) -> str:
         if waiting.get("reason") in HOPELESS:
             raise ToolError(f"{each['name']} cannot start: {waiting['reason']}, {waiting.get('message', '')}")
         if each["name"] == "images" and ended and ended["exitCode"] != 0:
-            raise ToolError(f"the photos were not made: kubectl logs {pod['metadata']['name']} --container=images")
+            raise ToolError("the photos were not made; the end of what was said:")
         if each["name"] == "images" and "running" in each["state"]:
             return "photos are made, and classified with the model that serves"
         if each["name"] == "k6" and (ended or "running" in each["state"]):
