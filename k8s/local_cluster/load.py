@@ -116,10 +116,10 @@ def _rendered(target: Target, scope: str, asked: Mapping[str, Any]) -> str:
         ours.write_text(json.dumps(asked))
         theirs.write_text(capture(*target.helm("get", "values", RELEASE, scope, "--output=json")))
         parts = [f"--show-only=templates/load/{name}.yaml" for name in ("configmap", "job")]
-        chart = ("template", RELEASE, ROOT / "charts/assay", scope, f"--kube-version={server}", *parts)
         # `helm get values` prints null where nothing was set.
-        given = [path for path in (theirs, ours) if path.read_text().strip() != "null"]
-        return capture(*target.helm(*chart, *(f"--values={path}" for path in given)))
+        given = [f"--values={path}" for path in (theirs, ours) if path.read_text().strip() != "null"]
+        chart = str(ROOT / "charts/assay")
+        return capture(*target.helm("template", RELEASE, chart, scope, f"--kube-version={server}", *parts, *given))
 
 
 @contextmanager
