@@ -22,7 +22,7 @@ def pod(job):
 
 def environment(job):
     (k6,) = job["spec"]["template"]["spec"]["containers"]
-    return {item["name"]: item["value"] for item in k6["env"]}
+    return {item["name"]: item.get("value", item.get("valueFrom")) for item in k6["env"]}
 
 
 def rendered(chart, *arguments):
@@ -115,6 +115,7 @@ def test_values_become_the_settings_of_the_scenario(chart):
 @pytest.mark.system
 def test_metrics_go_to_prometheus_when_asked(chart):
     env = environment(rendered(chart, "--set", "loadTest.remoteWriteUrl=http://prometheus/api/v1/write"))
+    assert env["TESTID"] == {"fieldRef": {"fieldPath": "metadata.labels['job-name']"}}
     assert env["K6_OUT"] == "experimental-prometheus-rw"
     assert env["K6_PROMETHEUS_RW_SERVER_URL"] == "http://prometheus/api/v1/write"
 

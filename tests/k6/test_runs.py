@@ -5,8 +5,8 @@ These run on real time, so they are run one by one (`system`), not beside the te
 
 import os
 import signal
-import subprocess
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,8 +118,7 @@ def test_generator_without_cpu_makes_the_run_invalid(tiny_set, tmp_path):
 
 
 def children(pid):
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=True)
-    return [int(word) for word in found.stdout.split()]
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def test_run_that_is_stopped_is_invalid_and_still_summed_up(tiny_set, tmp_path):

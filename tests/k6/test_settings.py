@@ -7,7 +7,7 @@ import yaml
 
 NAMED = re.compile(r"__ENV\.([A-Z0-9_]+)|number\('([A-Z0-9_]+)'|'([A-Z0-9_]{4,})'")
 # They are values of their own in the chart, or made by it.
-OWN_VALUES = {"URL", "SET", "OUT", "MIX", "RATE", "START_RATE", "SECONDS", "SEED", "P99_MS", "IMAGES"}
+OWN_VALUES = {"URL", "SET", "OUT", "MIX", "RATE", "START_RATE", "SECONDS", "SEED", "P99_MS", "IMAGES", "TESTID"}
 
 
 def settings(root):

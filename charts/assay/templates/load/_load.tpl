@@ -114,6 +114,11 @@ containers:
       - {name: {{ $name }}, value: {{ include "assay.text" $value }}}
       {{- end }}
       {{- with .Values.loadTest.remoteWriteUrl }}
+      # The Job's name, by which the dashboard tells runs apart.
+      - name: TESTID
+        valueFrom:
+          fieldRef:
+            fieldPath: metadata.labels['job-name']
       - {name: K6_OUT, value: experimental-prometheus-rw}
       - {name: K6_PROMETHEUS_RW_SERVER_URL, value: {{ . | quote }}}
       # The percentiles of the report; by default only p99 would be sent.

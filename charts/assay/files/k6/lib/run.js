@@ -102,6 +102,7 @@ export async function prepare({ scenario, phases, limits, finish }) {
       ...loop,
       thresholds: keptApart(phases),
       setupTimeout: '30s',
+      ...(config.testId ? { tags: { testid: config.testId } } : {}),
     },
     setup,
     iteration,
