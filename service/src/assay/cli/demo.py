@@ -14,7 +14,7 @@ from rich.console import Console
 
 import assay
 from assay.check.report import CheckResult, render
-from assay.cli.demo_service import classify_three, service_environment
+from assay.cli.demo_service import classify_three, demo_environment
 from assay.cli.progress import Begin, steps
 from assay.cli.verdict import verdict_table
 from assay.measurement.run import CheckRequest, Reference, run_check
@@ -151,4 +151,4 @@ def _serve(pack: Path, port: int, console: Console) -> NoReturn:
     """Become the service, in the foreground: signals reach it directly."""
     console.print(f"serving {pack.name} on http://127.0.0.1:{port} (stop with Ctrl-C)", highlight=False)
     command = [sys.executable, "-m", "assay", "serve", "--host", "127.0.0.1", "--port", str(port)]
-    os.execve(sys.executable, command, service_environment(pack))  # noqa: S606 - our own interpreter and program
+    os.execve(sys.executable, command, demo_environment(pack))  # noqa: S606 - our own interpreter and program
