@@ -23,6 +23,10 @@ serve: $(VENV)/.build ## serve the model in the foreground, on http://127.0.0.1:
 bench: $(VENV)/.build ## what each technique is worth on this machine, in short (a few minutes); more: assay bench --help
 	$(BIN)/python -m assay bench variants --calls 30 --warmups 3
 	$(BIN)/python -m assay bench input --calls 20 --warmups 2
+	$(BIN)/python -m assay bench batching --window-ms 20 --batch-max 8 --rate 20 --seconds 5 --pairs 1 --rounds 1
+	$(BIN)/python -m assay bench cache --pairs 50 --hits 50
+	$(BIN)/python -m assay bench storage --latency-ms 50 --seconds 3 --rounds 2
+	$(BIN)/python -m assay capacity
 
 # --- tests ------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ CLOSE = 0.04
 """How near a simulated figure must come to the exact one; its seeds are fixed."""
 
 
-def exponential(count=400_000):
+def exponential(count=1_000_000):
     return np.random.default_rng(7).exponential(MEAN_S, count)
 
 

@@ -1,6 +1,5 @@
 """The benches that start a service, as commands: small real runs, wrong options, and an end by signals."""
 
-import json
 import os
 import signal
 import subprocess
@@ -8,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from assay.bench.capacity import Capacity
 from assay.bench.report import Report
+from assay.cli import main
 from support.server import wait_until
 from support.small_packs import colour_dataset, colour_pack
 
@@ -57,7 +58,9 @@ def test_batching_compares_each_window_and_rate_and_a_flood(colours):
 
 
 def test_cache_tells_hits_and_misses_by_size(colours):
-    report = bench("cache", colours, "--megapixels", 0.1, "--megapixels", 0.02, "--pairs", 4, "--hits", 4)
+    sizes = ("--megapixels", 0.1, "--megapixels", 0.02)
+    report = bench("cache", colours, *sizes, "--pairs", 4, "--hits", 4, "--out-json", "report.json")
+    assert Report.model_validate_json((colours / "report.json").read_text()) == report
     assert [row["megapixels"] for row in report.rows] == [0.02, 0.1]
     for row in report.rows:
         assert row["pairs"] == 4
@@ -66,13 +69,10 @@ def test_cache_tells_hits_and_misses_by_size(colours):
 
 
 def test_storage_compares_path_background_and_nothing(colours):
-    report = bench("storage", colours, "--latency-ms", 30, "--rate", 10, "--seconds", 1, "--rounds", 1)
-    assert [(row["sink"], row["mode"]) for row in report.rows] == [
-        (sink, mode)
-        for sink in ("folder", "object store, 30 ms")
-        for mode in ("nothing", "in the background", "in the path")
-    ]
-    nothing, background, path = report.rows[3:]
+    load = ("--rate", 10, "--seconds", 1, "--rounds", 1)
+    report = bench("storage", colours, "--no-folder", "--latency-ms", 30, *load)
+    assert [row["mode"] for row in report.rows] == ["nothing", "in the background", "in the path"]
+    nothing, background, path = report.rows
     assert nothing["requests"] == background["requests"] == path["requests"] > 0
     assert path["p50_ms"] > 2 * 30
     assert background["dropped"] == 0
@@ -88,10 +88,11 @@ def test_capacity_tells_stages_ceiling_and_rate(colours):
     assert sum(stage.cpu_ms for stage in found.stages) == pytest.approx(found.busy_cost_ms, abs=1e-6)
     assert sum(found.costs_ms) / len(found.costs_ms) == pytest.approx(found.cost_ms, abs=0.01)
     assert len(found.costs_ms) == 16
-    assert [each.load for each in found.expected] == pytest.approx([0.5, 0.7, 0.85])
+    assert found.expected[1].load / found.expected[0].load == pytest.approx(0.7 / 0.5)
+    assert max(each.load for each in found.expected) <= 0.85 + 1e-6
     assert [each.p99_ms for each in found.expected] == sorted(each.p99_ms for each in found.expected)
     assert found.recommended is not None
-    assert found.recommended.rate <= 0.95 * found.ceiling * 1.001
+    assert found.recommended.rate <= 0.9 * found.ceiling * 1.001
     assert found.recommended.p99_ms <= 5000
 
 
@@ -120,12 +121,12 @@ def test_capacity_says_so_where_no_rate_meets_the_target(colours):
         (("capacity", "--megapixels", "0"), "--megapixels"),
     ],
 )
-def test_wrong_use_is_told_in_a_line(colours, arguments, told):
-    ran = assay(*arguments, cwd=colours)
-    assert ran.returncode == 2
+def test_wrong_use_is_told_in_a_line(colours, arguments, told, monkeypatch):
+    monkeypatch.chdir(colours)
+    ran = CliRunner().invoke(main, arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
     assert told in ran.stderr
-    assert "Traceback" not in ran.stderr
-    assert ran.stdout == ""
+    assert isinstance(ran.exception, SystemExit)
 
 
 def children(pid: int) -> list[int]:
@@ -134,26 +135,25 @@ def children(pid: int) -> list[int]:
     ]
 
 
+def running(pid: int) -> bool:
+    """Whether a process runs; one that has ended but whom nobody has asked for its exit code does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_end_by_a_signal_leaves_nothing_running(colours, number, code):
     command = [
-        sys.executable, "-m", "assay", "bench", "storage", "pack.tar", "--dataset", "photos.tar", "--photos", "4",
-        "--seconds", "3600",
+        sys.executable, "-m", "assay", "capacity", "pack.tar", "--dataset", "photos.tar", "--photos", "40",
+        "--rounds", "1000",
     ]  # fmt: skip
     with subprocess.Popen(command, cwd=colours, stderr=subprocess.PIPE, text=True) as process:
-        # The sender's tracker, the sender, and three services: the load is about to begin.
-        started = wait_until("the services", lambda: len(found := children(process.pid)) >= 5 and found)
+        # The tracker of its processes, the sender, and the service.
+        started = wait_until("the service", lambda: len(found := children(process.pid)) >= 3 and found)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in errors
-    wait_until("the end of all", lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
-
-
-def test_what_is_written_is_what_is_printed(colours):
-    ran = assay(
-        "bench", "cache", "pack.tar", "--dataset", "photos.tar", "--photos", 2, "--megapixels", 0.02, "--pairs", 2,
-        "--hits", 2, "--json", "--out-json", "report.json", cwd=colours,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert json.loads((colours / "report.json").read_text()) == json.loads(ran.stdout)
+    wait_until("the end of all", lambda: not any(running(pid) for pid in started))

@@ -113,8 +113,12 @@ class Costs:
 
     @property
     def service_s(self) -> NDArray[np.float64]:
-        """What a request costs a busy service, one for each that was measured alone."""
-        return self.cpu_s * (self.busy_s / float(self.cpu_s.mean()))
+        """What a request costs under load, one for each that was measured alone.
+
+        Below the ceiling a worker also begins with cold caches, as one does for a request that comes alone; so the
+        dearer of both means holds.
+        """
+        return self.cpu_s * max(1.0, self.busy_s / float(self.cpu_s.mean()))
 
     @property
     def overhead_s(self) -> float:
@@ -164,7 +168,7 @@ def capacity(plan: Plan, photos: Sequence[bytes], begin: Begin) -> Capacity:
         ceiling=ceiling,
         p99_target_ms=plan.p99_ms,
         recommended=expected(best) if best else None,
-        expected=tuple(expected(load * queue.ceiling) for load in LOADS),
+        expected=tuple(expected(load * min(ceiling, queue.ceiling)) for load in LOADS),
         costs_ms=tuple(round(value * 1000, 3) for value in cpu_s.tolist()),
         started_at=started,
         completed_at=now(),

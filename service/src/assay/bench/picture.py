@@ -100,7 +100,7 @@ def _series(report: Report, chart: Chart) -> Series:
             for column in (report.column(key),)
         )
         found.setdefault(name, [])
-        if row[chart.y] is not None:
+        if row[chart.y] is not None and row[chart.x] is not None:
             found[name].append(row)
     return found
 

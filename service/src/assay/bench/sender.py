@@ -30,6 +30,9 @@ _BEGIN_S: Final = 60
 _LEAD_S: Final = 0.05
 """Seconds before the first request is due."""
 
+_TICK_S: Final = 0.001
+"""The loop's clock ticks in milliseconds, and may wake one too early: nobody is to be sent before it is due."""
+
 _OK: Final = 200
 
 
@@ -131,7 +134,7 @@ async def _poisson(images: list[bytes], port: int, rate: float, seconds: float, 
         tasks = []
         for due, image in zip(due_times(rate, seconds, seed), itertools.cycle(images), strict=False):
             if (wait := begun + due - time.perf_counter()) > 0:
-                await asyncio.sleep(wait)
+                await asyncio.sleep(wait + _TICK_S)
             tasks.append(group.create_task(_timed(pool, image, begun, due)))
     pool.close()
     return [task.result() for task in tasks]

@@ -46,11 +46,12 @@ Row = dict[str, Cell]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure. ``latencies_ms``: of the object stores; the folder comes first."""
+    """What to measure. ``latencies_ms``: of the object stores; ``folder``: whether to store into one as well."""
 
     pack: Path
     millicores: int
     latencies_ms: Sequence[float] = (20, 100)
+    folder: bool = True
     rate: float = 20
     seconds: float = 5
     rounds: int = 4
@@ -73,7 +74,7 @@ def storage(plan: Plan, images: Sequence[bytes], begin: Begin) -> Report:
     rows: list[Row] = []
     step = begin("storage: sink by sink")
     with on(division.client), sending(images) as sender:
-        latencies: list[float | None] = [None, *plan.latencies_ms]
+        latencies: list[float | None] = [*([None] if plan.folder else []), *plan.latencies_ms]
         for number, latency in enumerate(latencies):
             with _place(latency) as place:
                 rows += _rows(plan, place, division, sender)

@@ -16,6 +16,7 @@ COMMANDS = {
     "classify": ("assay.cli.classify:classify", "Classify image files, here or on a server."),
     "check": ("assay.cli.check:check", "Measure a candidate pack against a yardstick; exit with the verdict."),
     "bench": ("assay.cli.bench:bench", "Measure what each technique is worth on this machine."),
+    "capacity": ("assay.cli.capacity:capacity", "Tell how many requests a second this machine can take with a pack."),
     "model": ("assay.cli.model:model", "Build, pack, quantise, fetch and inspect model packs."),
     "dataset": ("assay.cli.dataset:dataset", "Build, pack and inspect datasets."),
     "builtin": ("assay.cli.builtin:builtin", "Make the packs and photos that ship in the image."),

@@ -53,8 +53,8 @@ def capacity(
       assay capacity --p99-ms 80
       assay capacity builtin:efficientnet-lite0-int8 --cpu-limit 1000 --megapixels 0.5 --json
     """
-    with interruptible(), steps(Console(stderr=True)) as begin:
-        file, images = pack_file(pack), photos_to_send(dataset_uri, photos, begin, megapixels)
+    with interruptible(), steps(Console(stderr=True), between=True) as begin:
+        file, images = pack_file(pack, begin), photos_to_send(dataset_uri, photos, begin, megapixels)
         plan = Plan(file, millicores or cpu_limit_millicores(), p99_ms, rounds, seed)
         found = measure(plan, images, begin)
     if as_json:

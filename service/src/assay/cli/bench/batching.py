@@ -66,7 +66,7 @@ def batching(
       assay bench batching
       assay bench batching builtin:efficientnet-lite0-int8 --window-ms 2 --window-ms 10 --rate 40 --picture batching.png
     """
-    with interruptible(), steps(Console(stderr=True)) as begin:
-        file, images = pack_file(pack), photos_to_send(dataset_uri, photos, begin)
+    with interruptible(), steps(Console(stderr=True), between=True) as begin:
+        file, images = pack_file(pack, begin), photos_to_send(dataset_uri, photos, begin)
         report = measure(Plan(pack=file, millicores=limit(millicores), **options), images, begin)
     finish(output, report)

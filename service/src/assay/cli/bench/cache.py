@@ -41,8 +41,8 @@ def cache(
       assay bench cache
       assay bench cache --megapixels 0.5 --pairs 1000 --json
     """
-    with interruptible(), steps(Console(stderr=True)) as begin:
-        file, images = pack_file(pack), photos_to_send(dataset_uri, photos, begin)
+    with interruptible(), steps(Console(stderr=True), between=True) as begin:
+        file, images = pack_file(pack, begin), photos_to_send(dataset_uri, photos, begin)
         options["megapixels"] = tuple(sorted(set(options["megapixels"])))
         report = measure(Plan(pack=file, millicores=limit(millicores), **options), images, begin)
     finish(output, report)

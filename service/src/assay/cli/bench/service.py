@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -13,6 +14,7 @@ from assay.cli.bench.output import Output
 from assay.cli.bench.sources import dataset
 from assay.cli.progress import Begin
 from assay.packs.archive import MAX_PACK_BYTES, read_pack
+from assay.packs.builtin import SCHEME, builtin_dir
 from assay.packs.fetch import fetch
 from assay.platform.cpu import cpu_limit_millicores
 from assay.settings import load_settings
@@ -23,6 +25,8 @@ _ONE_CORE: Final = 1000
 
 INVALID: Final = 1
 """Exit code of a bench whose figures show something else than they say; each flaw is in its notes."""
+
+_FP32: Final = "-fp32"
 
 _INTERRUPTED: Final = 130
 """128 and the number of SIGINT."""
@@ -53,13 +57,36 @@ def service_options(photos: int) -> Callable[[_Command], _Command]:
     return add
 
 
-def pack_file(uri: str | None) -> Path:
-    """The file of a pack, by default the base's. Raises what `fetch` and `read_pack` raise."""
+def pack_file(uri: str | None, begin: Begin) -> Path:
+    """The file of a pack, by default the base's, which is built where it did not ship and can be.
+
+    Raises what `fetch` and `read_pack` raise.
+    """
     settings = load_settings()
+    wanted = uri or settings.base_model_uri
+    if (made := _built(wanted, settings.cache_dir, begin)) is not None:
+        return made
     digest = settings.base_model_digest or None if uri is None else None
-    found = fetch(uri or settings.base_model_uri, digest, cache_dir=settings.cache_dir, max_bytes=MAX_PACK_BYTES)
+    found = fetch(wanted, digest, cache_dir=settings.cache_dir, max_bytes=MAX_PACK_BYTES)
     read_pack(found)  # told in a line here; a service would end with it in its log
     return found
+
+
+def _built(uri: str, folder: Path, begin: Begin) -> Path | None:
+    """A built-in FP32 pack that did not ship, built from installed weights; None where there is nothing to do."""
+    name = uri.removeprefix(SCHEME)
+    if not uri.startswith(SCHEME) or (builtin_dir() / f"{name}.tar").is_file() or find_spec("onnx") is None:
+        return None
+    from assay.building import models  # here: needs onnx, which the image does not have
+
+    recipe = models.MODELS.get(name.removesuffix(_FP32))
+    if recipe is None or not recipe.shipped or not name.endswith(_FP32):
+        return None
+    begin(f"building {name}")
+    out = folder / f"{name}.tar"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    models.build(name.removesuffix(_FP32), out)
+    return out
 
 
 def photos_to_send(uri: str | None, count: int, begin: Begin, megapixels: float | None = None) -> list[bytes]:

@@ -26,8 +26,9 @@ from assay.cli.progress import steps
 @click.option(
     "--latency-ms", "latencies_ms", multiple=True, default=(20, 100), show_default=True,
     type=click.FloatRange(0, 10_000),
-    help="time an object store takes for each write; may be given several times. A folder is always measured",
+    help="time an object store takes for each write; may be given several times",
 )  # fmt: skip
+@click.option("--folder/--no-folder", default=True, show_default=True, help="whether to store into a folder as well")
 @click.option("--rate", type=RATE, default=20, show_default=True, help="requests a second")
 @click.option("--seconds", type=SECONDS, default=5, show_default=True, help="of each slice of load")
 @click.option("--rounds", type=click.IntRange(1, 1000), default=4, show_default=True, help="slices of each service")
@@ -51,7 +52,7 @@ def storage(
       assay bench storage
       assay bench storage --latency-ms 50 --rate 30 --markdown
     """
-    with interruptible(), steps(Console(stderr=True)) as begin:
-        file, images = pack_file(pack), photos_to_send(dataset_uri, photos, begin)
+    with interruptible(), steps(Console(stderr=True), between=True) as begin:
+        file, images = pack_file(pack, begin), photos_to_send(dataset_uri, photos, begin)
         report = measure(Plan(pack=file, millicores=limit(millicores), **options), images, begin)
     finish(output, report)
