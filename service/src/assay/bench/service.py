@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Final, NoReturn
+from typing import Any, Final
 
 from assay.bench.cores import on
 from assay.errors import BenchError
@@ -39,6 +39,9 @@ _KEPT_S: Final = 30
 
 _LAST_LINES: Final = 5
 """Lines of its log that are quoted when a service ends too early: the reason is in the last one or two."""
+
+_Handler = Callable[[int, FrameType | None], Any] | int | None
+"""What `signal.signal` returns."""
 
 _SAMPLE = re.compile(r"^(\w+)(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
 _STAGE = re.compile(r"(\w+);dur=([0-9.]+)")
@@ -205,11 +208,12 @@ def running(
     command = [sys.executable, "-m", *program]
     own = {"port": 0, "log_format": "json", **(settings or {})}
     variables = service_environment(pack, own) | dict(environment or {})
-    with _ended_by_sigterm():
+    with _Signals() as signals:
         with on(cores):  # our own interpreter and program
             process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True)  # noqa: S603
         service = Service(process)
         try:
+            signals.let_through()
             service.wait_until_ready()
             yield service
             service.stop()
@@ -217,19 +221,37 @@ def running(
             service.kill()
 
 
-@contextlib.contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM unwind the stack, as Ctrl-C does: ending this process must end what it has started."""
+class _Signals:
+    """Lets SIGTERM unwind the stack as Ctrl-C does, and both wait while a process is started but not yet looked after.
 
-    def leave(number: int, frame: FrameType | None) -> NoReturn:
+    Ending this process must end what it has started. Only the main thread may set handlers; elsewhere: nothing.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, _Handler] = {}
+        self._through = False
+        self._came = 0
+
+    def __enter__(self) -> "_Signals":
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def let_through(self) -> None:
+        """From now on they act; one that came before does so at once."""
+        self._through = True
+        if self._came:
+            self._take(self._came, None)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
         del frame
+        self._came = number
+        if not self._through:
+            return
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
         raise SystemExit(128 + number)  # as shells have it
-
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
