@@ -138,7 +138,7 @@ def batching(plan: Plan, images: Sequence[bytes], begin: Begin) -> Report:
         grid = list(bench.grid())
         flood = list(bench.flood()) if plan.flood_clients else []
     rows = [*grid, *flood]
-    flaws = [f"INVALID: {row['load']}, {row['mode']}: {row['flaw']}" for row in rows if row["flaw"]]
+    flaws = [f"INVALID: {_named(row)}: {row['flaw']}" for row in rows if row["flaw"]]
     return Report(
         bench="batching",
         title=f"batching against serving one by one: {plan.pack.name}",
@@ -177,6 +177,12 @@ def _row(name: str, mode: str, side: Side, window_ms: float, batch_max: int, rat
         "cpu_ms": side.cost_ms,
         "flaw": "; ".join(part for part in (unlike, met.flaw) if part),
     }
+
+
+def _named(row: Row) -> str:
+    """A row in words."""
+    rate = f" at {row['rate']:g} req/s, {row['window_ms']:g} ms, {row['batch_max']} images" if row["rate"] else ""
+    return f"{row['load']}{rate}, {row['mode']}"
 
 
 def _notes(plan: Plan, division: Division, images: int) -> Iterator[str]:
