@@ -3,9 +3,10 @@
 import pytest
 
 from assay.building import photos
-from assay.building.ladder import CALIBRATION_IMAGES, spread
+from assay.building.ladder import spread
 from assay.building.models import build
-from assay.building.quantize import RECIPES, Quantiser
+from assay.building.quantize import Quantiser
+from assay.building.recipes import CALIBRATION_IMAGES, RECIPES
 from assay.measurement.compare import decoded
 from assay.packs.archive import Pack, read_pack
 from assay.packs.dataset import read_dataset
@@ -40,8 +41,8 @@ def quantised(base_pack, photo_sets):
     """The base model quantised by both integer recipes, calibrated as ``assay model quantize`` does by default."""
     calibration = read_dataset(photo_sets / "photos-calibration.tar")
     images = list(decoded(calibration.read(spread(calibration.manifest.images, CALIBRATION_IMAGES)), base_pack))
-    with Quantiser(base_pack.model, images) as quantiser:
-        return {name: quantiser.quantise(RECIPES[name]) for name in ("static", "static-reduce-range")}
+    quantiser = Quantiser(base_pack.model, images)
+    return {name: quantiser.quantise(RECIPES[name]) for name in ("static", "static-reduce-range")}
 
 
 @pytest.fixture(scope="session")

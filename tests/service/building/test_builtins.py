@@ -4,7 +4,7 @@ import pytest
 
 from assay.building import builtins
 from assay.building.builtins import MODEL, BuiltIn, _NotGoodError, _quantised, int8_packs
-from assay.building.quantize import RECIPES
+from assay.building.recipes import RECIPES
 from assay.building.weights_file import WeightsFile
 from assay.errors import BuildError
 from assay.packs.archive import read_pack

@@ -11,7 +11,7 @@ import pytest
 from assay.building.models import MODELS
 from assay.packs.archive import read_pack
 from support.checkpoints import zipped
-from support.small_packs import COLOURS, SOME_DIGEST, colour_dataset, colour_jpeg, colour_model, colour_pack
+from support.small_packs import SOME_DIGEST, colour_dataset, colour_pack
 
 
 @pytest.fixture
@@ -54,33 +54,6 @@ def test_a_pack_is_built_from_a_checkpoint_that_is_what_its_name_says(assay, tmp
     assert f"has sha256 {sha256}, but b0353104 is in its name" in " ".join(refused.stderr.split())
 
 
-def test_a_pack_is_quantised_with_a_table_of_what_was_tried(assay, tmp_path):
-    colour_pack(tmp_path / "fp32.tar", model=colour_model(work=5))
-    colour_dataset(tmp_path / "calibrate.tar", 12, groups=12)
-    folder = tmp_path / "judge"
-    folder.mkdir()
-    for name, colour in COLOURS.items():
-        (folder / f"{name}.jpg").write_bytes(colour_jpeg(colour, 50))
-    assert assay("dataset", "pack", folder, "--out", "judge.tar").returncode == 0
-    quantised = assay(
-        "model", "quantize", "fp32.tar", "--calibration", "calibrate.tar", "--judge", "judge.tar", "--out", "int8.tar",
-    )  # fmt: skip
-    assert quantised.returncode == 0, quantised.stderr
-    assert "static-reduce-range" in quantised.stderr
-    pack = read_pack(tmp_path / "int8.tar")
-    assert quantised.stdout.split()[1] == pack.digest
-    assert pack.manifest.precision == "INT8"
-    # Without convolutions there is nothing to gain from integers, only more steps; whoever insists on a gain is told by
-    # the exit code, and has the file.
-    colour_pack(tmp_path / "fp32.tar", model=colour_model(work=0))
-    insisted = assay(
-        "model", "quantize", "fp32.tar", "--calibration", "calibrate.tar", "--judge", "judge.tar", "--out", "i.tar",
-        "--recipe", "dynamic", "--require-gain",
-    )  # fmt: skip
-    assert insisted.returncode == 1, insisted.stderr
-    assert (tmp_path / "i.tar").is_file()
-
-
 def test_a_pack_is_fetched_whole_or_not_at_all(assay, tmp_path):
     pack = colour_pack(tmp_path / "fp32.tar")
     fetched = assay("model", "fetch", f"file://{tmp_path}/fp32.tar", "--digest", pack.digest, "--out", "copy.tar")
@@ -111,7 +84,6 @@ def test_a_dataset_is_packed_and_inspected(assay, tmp_path):
         (("builtin", "build", "--base", "mobilenet-v2", "--out", "x"), "no installed package has weights"),
         (("builtin", "build", "--sha256", "0" * 64, "--out", "x"), "name it with --weights"),
         (("model", "inspect", "none.tar"), "none.tar"),
-        (("model", "quantize", "none.tar", "--out", "x.tar"), "none.tar"),
         (("dataset", "inspect", "builtin:none"), "there is no built-in 'none'"),
     ],
 )

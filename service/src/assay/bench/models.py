@@ -69,7 +69,7 @@ def quantised(
     for kind, name in (("dynamic", "dynamic"), ("static", static)):
         judged = judging if name == AUTO else _few(judging)
         try:
-            found = quantise(source.pack, calibration, judged, name, progress=progress)
+            found = quantise(source.pack, calibration, judged, name, progress=progress, quick=True)
         except BuildError as error:
             if name == recipe != AUTO:
                 raise  # what was asked for by name

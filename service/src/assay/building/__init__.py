@@ -1,5 +1,5 @@
 """Builds packs and datasets: checkpoints to ONNX graphs, FP32 to INT8, photos to datasets.
 
-Needs the extra ``build`` (``onnx``); nothing that serves imports it. Callers: ``cli.model``, ``cli.dataset``,
-``cli.builtin``, ``cli.demo``. May import ``measurement`` and everything below it.
+Needs the extra ``build`` (``onnx``); nothing that serves imports it. Callers: ``cli.model``, ``cli.quantize``,
+``cli.dataset``, ``cli.builtin``, ``cli.demo``, ``bench``. May import ``measurement`` and everything below it.
 """

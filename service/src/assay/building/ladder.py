@@ -4,13 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.building.choice import Goal, Ladder, Trial, choose
 from assay.building.models import versions
-from assay.building.quantize import RECIPES, Quantiser, Recipe
-from assay.check import agreement, cost
-from assay.check.agreement import Accuracy
-from assay.check.cost import Cost
+from assay.building.quantize import Quantiser
+from assay.building.recipes import CALIBRATION_IMAGES, DYNAMIC, FEW, MORE, PERCENTILE, RECIPES, Recipe
 from assay.errors import BuildError
-from assay.measurement.compare import Progress, decoded, measure, select
+from assay.measurement.compare import Progress, Selection, decoded, select
+from assay.measurement.jury import Jury
 from assay.packs.archive import Pack
 from assay.packs.dataset import Dataset, ImageEntry
 from assay.packs.manifest import Agreement, Manifest, Quantization
@@ -18,14 +21,12 @@ from assay.platform.cpu import cpu_features, cpu_model, notable_features
 
 AUTO: Final = "auto"
 
-RUNGS: Final = (
-    ("static", "static-reduce-range"),
-    ("static-edges-float", "static-reduce-range-edges-float"),
+RUNGS: Final = tuple(
+    tuple(f"static{range_}{suffix}" for suffix in rung for range_ in ("", "-reduce-range"))
+    for rung in (("", "-gates-float", "-curved-float"), ("-percentile",), (f"-{FEW}-float",), (f"-{MORE}-float",))
 )
-"""All of it in integers first; float at both ends only if that is not right enough. Dynamic is never a choice."""
-
-CALIBRATION_IMAGES: Final = 100
-"""Ranges of a ReLU6 network settle after some dozens of images; each costs 20 ms and 30 MB while calibrating."""
+"""All of it in integers first, and what may be cheaper than that; then what is only tried to be right. Dynamic is never
+a choice."""
 
 JUDGING_IMAGES: Final = 200
 """Enough to see one image in a hundred disagree; the check itself looks at more."""
@@ -33,52 +34,7 @@ JUDGING_IMAGES: Final = 200
 _COST_BLOCKS: Final = 60
 """The interval of the median then spans the middle fifth of the blocks; recipes differ by more than that."""
 
-_ALIKE: Final = 1.05
-"""Costs within a twentieth are alike: it is what a busy machine does to a ratio, and not worth a wrong label."""
-
 _CONFIDENCE: Final = 0.95
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What a recipe must reach against the FP32 pack, as shares of the images judged."""
-
-    agreement: float = 0.9
-    containment: float = 0.98
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One recipe tried. ``accuracy`` and ``cost`` are None where this CPU cannot run the result."""
-
-    recipe: Recipe
-    pack: Pack
-    accuracy: Accuracy | None
-    cost: Cost | None
-
-    def reaches(self, goal: Goal) -> bool:
-        """Say whether it is right enough."""
-        found = self.accuracy
-        return (
-            found is not None
-            and found.not_finite == 0
-            and found.agreed.rate >= goal.agreement
-            and found.contained.rate >= goal.containment
-        )
-
-    @property
-    def gains(self) -> bool:
-        """Whether it is certainly cheaper than FP32."""
-        return self.cost is not None and self.cost.upper < 1
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """Everything that was tried, and which of it was kept."""
-
-    trials: tuple[Trial, ...]
-    chosen: Trial
-    reached: bool
 
 
 def quantise(
@@ -90,35 +46,41 @@ def quantise(
     calibration_images: int = CALIBRATION_IMAGES,
     name: str | None = None,
     progress: Callable[[str], Progress | None] | None = None,
+    *,
+    quick: bool = False,
 ) -> Ladder:
     """Quantise an FP32 pack by one recipe, or by the best on this CPU (``auto``).
 
     Ranges are measured on ``calibration_images`` images of one dataset, recipes judged on up to 200 of the other whose
-    photos calibrated nothing. ``name`` is the pack's; by default the source's with ``-int8``. The chosen pack's digest
-    is empty: it is known when the pack is written. Raises ``BuildError`` for a pack that is not FP32, an unknown
-    recipe, or one that fails; ``DatasetError`` when all photos to judge by have calibrated.
+    photos calibrated nothing. ``quick`` ends at the first rung with a recipe that is right and cheaper than FP32.
+    ``name`` is the pack's; by default the source's with ``-int8``. The chosen pack's digest is empty: it is known when
+    the pack is written. Raises ``BuildError`` for a pack that is not FP32, an unknown recipe, or one that fails;
+    ``DatasetError`` when all photos to judge by have calibrated; both before any long work.
     """
     if source.manifest.precision != "FP32":
         raise BuildError(f"{source.manifest.name} is {source.manifest.precision} already: quantise an FP32 pack")
     if recipe != AUTO and recipe not in RECIPES:
         raise BuildError(f"there is no recipe called {recipe!r}; known: {AUTO}, {', '.join(RECIPES)}")
-    goal, progress = goal or Goal(), progress or (lambda _step: None)
-    calibrating = spread(calibration.manifest.images, calibration_images)
-    images = list(decoded(calibration.read(calibrating), source))
+    goal, begin = goal or Goal(), progress or (lambda _step: None)
+    maker = _Maker(source, calibration, spread(calibration.manifest.images, calibration_images), name)
+    asked = RECIPES["static" if recipe == AUTO else recipe]
+    selection = select(judging, (maker.pack(asked, b"", ()),), JUDGING_IMAGES)
+    quantiser = Quantiser(source.model, begin=begin)
+    if not quantiser.applies(asked):
+        raise BuildError(f"{asked.name} leaves nothing out, or nothing in integers, on this model: use another recipe")
+    quantiser.images.extend(_decoded(maker, begin("reading the calibration images")))
+    jury = Jury(source, judging, selection, begin("asking the FP32 pack about the photos to judge by"))
     trials: list[Trial] = []
-    with Quantiser(source.model, images) as quantiser:
-        for rung in RUNGS if recipe == AUTO else ((recipe,),):
-            for rung_recipe in rung:
-                chosen = RECIPES[rung_recipe]
-                if recipe == AUTO and chosen.full_range and not _full_range_is_sound():
-                    continue
-                step = progress(f"{chosen.name}: quantising, judging")
-                model = quantiser.quantise(chosen)
-                described = _manifest(source, chosen, calibration, calibrating, name)
-                trials.append(_try(source, chosen, Pack(described, model, source.labels, ""), judging, step))
-            if any(trial.reaches(goal) for trial in trials):
-                break
-    return _choose(trials, goal)
+    for rung in RUNGS if recipe == AUTO else ((recipe,),):
+        for chosen in (RECIPES[each] for each in rung):
+            if recipe == AUTO and not (quantiser.applies(chosen) and _sound(chosen)):
+                continue
+            step = begin(f"{chosen.name}: quantising, judging")
+            pack = maker.pack(chosen, quantiser.quantise(chosen), quantiser.float_layers(chosen))
+            trials.append(_try(chosen, pack, jury, judging, step))
+        if quick and any(trial.reaches(goal) and trial.gains for trial in trials):
+            break
+    return choose(trials, goal, _notes(maker, judging, selection, calibration_images))
 
 
 def spread(entries: Sequence[ImageEntry], wanted: int) -> tuple[ImageEntry, ...]:
@@ -127,9 +89,55 @@ def spread(entries: Sequence[ImageEntry], wanted: int) -> tuple[ImageEntry, ...]
     return tuple(entries[index * len(entries) // count] for index in range(count))
 
 
-def _full_range_is_sound() -> bool:
-    """Say whether 8-bit weights add up without saturating here: VNNI on x86, always on Arm."""
-    return bool(cpu_features() & {"vnni", "asimd"})
+@dataclass(frozen=True)
+class _Maker:
+    """Writes manifests: what all recipes of one run have in common."""
+
+    source: Pack
+    dataset: Dataset
+    calibrating: tuple[ImageEntry, ...]
+    name: str | None
+
+    def pack(self, recipe: Recipe, model: bytes, float_layers: tuple[str, ...]) -> Pack:
+        """Return a pack of a quantised model; it is not judged yet."""
+        static = recipe.name != DYNAMIC
+        made = Quantization(
+            recipe=recipe.name,
+            source_digest=self.source.digest,
+            calibration_digest=self.dataset.digest if static else None,
+            calibration_images=len(self.calibrating) if static else 0,
+            calibration_groups=tuple(sorted({entry.group for entry in self.calibrating})) if static else (),
+            calibration_method=(f"Percentile {PERCENTILE}" if recipe.percentile else "MinMax") if static else None,
+            float_layers=float_layers,
+            cpu_model=cpu_model(),
+            cpu_features=notable_features(),
+            agreement=None,
+        )
+        full = self.source.manifest
+        described: Manifest = full.model_copy(
+            update={
+                "name": self.name or f"{full.name.removesuffix('-fp32')}-int8",
+                "precision": "INT8",
+                "quantization": made,
+                "requires_cpu": tuple(dict.fromkeys((*full.requires_cpu, *_requires(recipe)))),
+                "created_with": {**full.created_with, **versions("onnx", "onnxruntime", "numpy", "pillow")},
+            }
+        )
+        return Pack(described, model, self.source.labels, "")
+
+
+def _decoded(maker: _Maker, progress: Progress | None) -> list[NDArray[np.uint8]]:
+    images: list[NDArray[np.uint8]] = []
+    for image in decoded(maker.dataset.read(maker.calibrating), maker.source):
+        images.append(image)
+        if progress:
+            progress(len(images), len(maker.calibrating))
+    return images
+
+
+def _sound(recipe: Recipe) -> bool:
+    """Say whether a recipe adds up without saturating here: 8-bit weights need VNNI on x86, and nothing on Arm."""
+    return not recipe.full_range or bool(cpu_features() & {"vnni", "asimd"})
 
 
 def _requires(recipe: Recipe) -> tuple[str, ...]:
@@ -139,13 +147,11 @@ def _requires(recipe: Recipe) -> tuple[str, ...]:
     return ("asimd",) if "asimd" in cpu_features() else ("vnni",)
 
 
-def _try(source: Pack, recipe: Recipe, pack: Pack, judging: Dataset, progress: Progress | None) -> Trial:
+def _try(recipe: Recipe, pack: Pack, jury: Jury, judging: Dataset, progress: Progress | None) -> Trial:
     """Measure one quantised model against its source, and write into its manifest what was found."""
     if set(pack.manifest.requires_cpu) - cpu_features():
         return Trial(recipe, pack, None, None)
-    selection = select(judging, (pack,), JUDGING_IMAGES)
-    measured = measure(pack, source, judging, selection, progress, _COST_BLOCKS)
-    accuracy = agreement.summarise(measured.outcomes, _CONFIDENCE)
+    accuracy, cost = jury.judge(pack, _COST_BLOCKS, _CONFIDENCE, progress)
     found = Agreement(
         dataset_digest=judging.digest,
         images=accuracy.images,
@@ -155,48 +161,16 @@ def _try(source: Pack, recipe: Recipe, pack: Pack, judging: Dataset, progress: P
     )
     made = pack.manifest.quantization
     update = {"quantization": made.model_copy(update={"agreement": found}) if made else None}
-    pack = replace(pack, manifest=pack.manifest.model_copy(update=update))
-    return Trial(recipe, pack, accuracy, cost.summarise(measured.blocks, _CONFIDENCE))
+    return Trial(recipe, replace(pack, manifest=pack.manifest.model_copy(update=update)), accuracy, cost)
 
 
-def _manifest(
-    source: Pack, recipe: Recipe, dataset: Dataset, calibrating: Sequence[ImageEntry], name: str | None
-) -> Manifest:
-    static = recipe.name != "dynamic"
-    made = Quantization(
-        recipe=recipe.name,
-        source_digest=source.digest,
-        calibration_digest=dataset.digest if static else None,
-        calibration_images=len(calibrating) if static else 0,
-        calibration_groups=tuple(sorted({entry.group for entry in calibrating})) if static else (),
-        cpu_model=cpu_model(),
-        cpu_features=notable_features(),
-        agreement=None,
-    )
-    full = source.manifest
-    return full.model_copy(
-        update={
-            "name": name or f"{full.name.removesuffix('-fp32')}-int8",
-            "precision": "INT8",
-            "quantization": made,
-            "requires_cpu": tuple(dict.fromkeys((*full.requires_cpu, *_requires(recipe)))),
-            "created_with": {**full.created_with, **versions("onnx", "onnxruntime", "numpy", "pillow")},
-        }
-    )
-
-
-def _choose(trials: Sequence[Trial], goal: Goal) -> Ladder:
-    """Keep the cheapest of those that reach the goal; where costs are alike, the one that agrees most."""
-    right = [trial for trial in trials if trial.reaches(goal)]
-    runnable = [trial for trial in trials if trial.cost and trial.accuracy]
-    if not runnable:
-        return Ladder(tuple(trials), trials[0], reached=False)
-
-    def agreed(trial: Trial) -> tuple[int, int]:
-        return (trial.accuracy.contained.count, trial.accuracy.agreed.count) if trial.accuracy else (0, 0)
-
-    if not right:
-        return Ladder(tuple(trials), max(runnable, key=agreed), reached=False)
-    least = min(trial.cost.ratio for trial in right if trial.cost)
-    alike = [trial for trial in right if trial.cost and trial.cost.ratio <= least * _ALIKE]
-    return Ladder(tuple(trials), max(alike, key=agreed), reached=True)
+def _notes(maker: _Maker, judging: Dataset, selection: Selection, wanted: int) -> tuple[str, ...]:
+    """Return what whoever asked should know about the photos that were used."""
+    notes, used = [], maker.calibrating
+    if len(used) < wanted:
+        name = maker.dataset.manifest.name
+        notes.append(f"calibrated on {len(used)} images: {name} has no more, and {wanted} were asked for")
+    if selection.left_out:
+        same = "the same dataset calibrates and judges: " if judging.digest == maker.dataset.digest else ""
+        notes.append(f"{same}{selection.left_out} images whose photos calibrate were left out of judging")
+    return tuple(notes)

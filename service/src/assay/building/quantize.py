@@ -1,4 +1,4 @@
-"""From an FP32 pack to an INT8 one: one recipe at a time. ``ladder`` chooses among them.
+"""From an FP32 model to an INT8 one: one recipe at a time, in memory. ``ladder`` chooses among them.
 
 Static recipes write QDQ graphs (``QuantizeLinear`` and ``DequantizeLinear`` around float operations), which ONNX
 Runtime turns into integer kernels at load: uint8 activations, int8 weights, one scale per output channel. Without VNNI
@@ -7,167 +7,174 @@ x86 adds pairs of products in 16 bits and saturates; ``reduce_range`` keeps weig
 
 import io
 import logging
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnxruntime.quantization import (
-    CalibrationDataReader,
-    CalibrationMethod,
-    QuantFormat,
-    QuantType,
-    quantize_dynamic,
-    quantize_static,
-)
+from onnxruntime.quantization import QuantType
+from onnxruntime.quantization.calibrate import TensorData
+from onnxruntime.quantization.onnx_quantizer import ONNXQuantizer
+from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
+from onnxruntime.quantization.quant_utils import QuantizationMode
 
-from assay.building.graph import INPUT_NAME
+from assay.building import sensitivity
+from assay.building.calibration import (
+    PERCENTILE_IMAGES,
+    Observer,
+    Progress,
+    Ranges,
+    activations,
+    extremes,
+    percentiles,
+)
+from assay.building.preparation import constants_of, layers, prepare
+from assay.building.recipes import DYNAMIC, RECIPES, Kept, Recipe
+from assay.building.structure import INTEGER_OPERATIONS, curved, gates, place
 from assay.errors import BuildError
 
-DYNAMIC: Final = "dynamic"
-"""Name of the recipe for comparison: integer weights, activations quantised anew on every call; slow on CPUs."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to quantise. ``float_edges`` leaves the first convolution and the classifier in FP32."""
-
-    name: str
-    what: str
-    reduce_range: bool = False
-    percentile: bool = False
-    float_edges: bool = False
-
-    @property
-    def full_range(self) -> bool:
-        """Whether weights use all 8 bits, which saturates on x86 without VNNI: wrong there, not just slow."""
-        return not self.reduce_range and self.name != DYNAMIC
-
-
-RECIPES: Final = {
-    recipe.name: recipe
-    for recipe in (
-        Recipe("static", "U8S8 per channel, MinMax"),
-        Recipe("static-percentile", "U8S8 per channel, 99.999th percentile", percentile=True),
-        Recipe("static-edges-float", "U8S8 per channel, MinMax, first and last layer FP32", float_edges=True),
-        Recipe("static-reduce-range", "U8S7 per channel, MinMax", reduce_range=True),
-        Recipe(
-            "static-reduce-range-edges-float", "same, first and last layer FP32", reduce_range=True, float_edges=True
-        ),
-        Recipe(DYNAMIC, "activations quantised at run time"),
-    )
-}
-"""By the name on the command line."""
-
-_STATIC_OPERATIONS: Final = (
-    "Conv", "Clip", "Relu", "Add", "GlobalAveragePool", "Flatten", "Gemm", "MatMul", "MaxPool", "Concat",
-)  # fmt: skip
-"""What has an integer kernel on x86 and Arm and is worth it; all else (squeeze-and-excite, HardSwish) stays FP32."""
-
-_PREPARED: Final = "onnx.quant.pre_process"
-"""Metadata that tells ONNX Runtime's quantiser: shapes are inferred and batch norms folded, as they are here."""
-
-PERCENTILE: Final = 99.999
-"""Ranges cut at this percentile ignore single outliers; a lower one clips what ReLU6 would not."""
-
-PERCENTILE_IMAGES: Final = 24
-"""Histograms keep every activation of every image: 28 MB each for MobileNet-class models at 224 pixels."""
-
-
-class _Reader(CalibrationDataReader):  # type: ignore[misc] # its base has no types
-    """Hands out images one by one, as the quantiser asks for them."""
-
-    def __init__(self, images: Iterable[NDArray[np.uint8]]) -> None:
-        self._images = iter(images)
-
-    def get_next(self) -> dict[str, NDArray[np.uint8]] | None:
-        image = next(self._images, None)
-        return None if image is None else {INPUT_NAME: image}
+Begin = Callable[[str], Progress | None]
+"""Begins a step by its name; returns what is called with done and total."""
 
 
 class Quantiser:
-    """Quantises one FP32 model by several recipes; activation ranges are measured once per calibration method.
+    """Quantises one FP32 model by several recipes; what they share is measured once, when the first of them asks.
 
-    ``images`` are uint8 [1, crop, crop, 3], from the production preprocessing. Use as a context manager: it keeps the
-    model in a temporary folder. Raises ``BuildError`` when the model cannot be read or quantised.
+    ``images`` are uint8 [1, crop, crop, 3], from the production preprocessing; they may be added until something is
+    quantised. Raises ``BuildError`` when the model cannot be read or quantised.
     """
 
-    def __init__(self, model: bytes, images: Sequence[NDArray[np.uint8]]) -> None:
-        self._images = images
-        try:
-            self._model = onnx.load_from_string(model)
-            self._model = onnx.shape_inference.infer_shapes(self._model)
-        except Exception as error:  # protobuf and onnx raise unrelated classes
-            raise BuildError(f"the model cannot be read: {error}") from error
-        entry = self._model.metadata_props.add()
-        entry.key, entry.value = _PREPARED, "assay"
-        self._folder = tempfile.TemporaryDirectory(prefix="assay-quantise-")
-        self._path = Path(self._folder.name) / "fp32.onnx"
-        onnx.save(self._model, self._path)
+    def __init__(self, model: bytes, images: Iterable[NDArray[np.uint8]] = (), begin: Begin | None = None) -> None:
+        self.images = list(images)
+        self._begin: Begin = begin or (lambda _step: None)
+        self._model = prepare(model)
+        self._constants = constants_of(self._model.graph)
+        self._gates = gates(self._model.graph)
+        self._curved = curved(self._model.graph)
+        self._layers = [node.name for node in layers(self._model.graph)]
+        self._places = {node.name: place(self._model.graph, node) for node in layers(self._model.graph)}
 
-    def __enter__(self) -> "Quantiser":
-        return self
+    def applies(self, recipe: Recipe) -> bool:
+        """Say whether a recipe differs from all others on this model, and leaves something to quantise."""
+        if recipe.kept is Kept.GATES:
+            return bool(self._gates)
+        if recipe.kept is Kept.CURVED:
+            return bool(self._curved - self._gates) and bool(set(self._layers) - self._curved - self._gates)
+        return recipe.kept is Kept.NOTHING or 2 * recipe.most <= len(self._layers)  # each takes its readers along
 
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+    def float_layers(self, recipe: Recipe) -> tuple[str, ...]:
+        """Return the layers that a recipe leaves in FP32, most sensitive first where that was measured."""
+        excluded = self._excluded(recipe)
+        order = self._sensitive(recipe.reduce_range) if recipe.kept is Kept.SENSITIVE else self._layers
+        return tuple(name for name in order if name in excluded)
 
     def quantise(self, recipe: Recipe) -> bytes:
         """Return the INT8 model; the same model, images, recipe and versions give the same bytes."""
-        out = Path(self._folder.name) / f"{recipe.name}.onnx"
-        try:
-            with _quiet():
-                if recipe.name == DYNAMIC:
-                    # Unsigned weights: ONNX Runtime's ConvInteger has no signed kernel on the CPU.
-                    quantize_dynamic(self._path, out, weight_type=QuantType.QUInt8)
-                else:
-                    self._static(recipe, out)
-            model = onnx.load(out)
-        except Exception as error:  # the quantiser raises whatever its parts raise
-            raise BuildError(f"recipe {recipe.name} fails on this model: {type(error).__name__}: {error}") from error
+        if recipe.name != DYNAMIC and not self.images:
+            raise BuildError("there is no image to calibrate on")
+        model = self._dynamic() if recipe.name == DYNAMIC else self._static(recipe, self._excluded(recipe))
         drop_requantisation(model)
         del model.metadata_props[:]
         model.producer_name, model.producer_version = "assay", ""
         return bytes(model.SerializeToString(deterministic=True))
 
-    def _static(self, recipe: Recipe, out: Path) -> None:
-        method = CalibrationMethod.Percentile if recipe.percentile else CalibrationMethod.MinMax
-        chosen = self._images
-        if recipe.percentile:
-            chosen = [chosen[i * len(chosen) // PERCENTILE_IMAGES] for i in range(min(PERCENTILE_IMAGES, len(chosen)))]
-        quantize_static(
-            self._path,
-            out,
-            _Reader(chosen),
-            quant_format=QuantFormat.QDQ,
-            op_types_to_quantize=list(_STATIC_OPERATIONS),
-            per_channel=True,
-            reduce_range=recipe.reduce_range,
-            activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-            nodes_to_exclude=self._edges() if recipe.float_edges else [],
-            calibrate_method=method,
-            calibration_cache_path=Path(self._folder.name) / f"{method.name}.json",
-            extra_options={"CalibPercentile": PERCENTILE} | self._exact_input(),
-        )
+    @cached_property
+    def _observer(self) -> Observer:
+        return Observer.of(self._model, activations(self._model))
 
-    def _edges(self) -> list[str]:
-        """Return the names of the first and the last layer: by tradition the ones that suffer most."""
-        layers = [node.name for node in self._model.graph.node if node.op_type in ("Conv", "Gemm", "MatMul")]
-        return [layers[0], layers[-1]] if layers else []
+    @cached_property
+    def _extremes(self) -> Ranges:
+        return extremes(self._observer, self.images, self._begin("measuring ranges of activations"))
+
+    @cached_property
+    def _percentiles(self) -> Ranges:
+        count = min(PERCENTILE_IMAGES, len(self.images))
+        some = [self.images[index * len(self.images) // count] for index in range(count)]
+        return percentiles(self._observer, some, self._extremes, self._begin("counting outliers of activations"))
+
+    @cached_property
+    def _sensitive(self) -> Callable[[bool], tuple[str, ...]]:
+        """Return what ranks layers at full or at reduced range; each is measured once."""
+        found: dict[bool, tuple[str, ...]] = {}
+
+        def ranked(reduce_range: bool) -> tuple[str, ...]:
+            if reduce_range not in found:
+                quantised = self._static(Recipe("", reduce_range=reduce_range), set())
+                progress = self._begin("measuring which layers suffer most")
+                found[reduce_range] = sensitivity.rank(self._model, quantised, self._places, self.images, progress)
+            return found[reduce_range]
+
+        return ranked
+
+    def _excluded(self, recipe: Recipe) -> set[str]:
+        """Return the nodes that a recipe leaves alone."""
+        if recipe.kept is Kept.NOTHING:
+            return set()
+        if recipe.kept is Kept.SENSITIVE:
+            return set().union(*(self._places[name] for name in self._sensitive(recipe.reduce_range)[: recipe.most]))
+        return self._gates | (self._curved if recipe.kept is Kept.CURVED else set())
+
+    def _static(self, recipe: Recipe, excluded: set[str]) -> onnx.ModelProto:
+        ranges = self._percentiles if recipe.percentile else self._extremes
+
+        def quantised() -> onnx.ModelProto:
+            quantiser = QDQQuantizer(
+                _copy(self._model),
+                per_channel=True,
+                reduce_range=recipe.reduce_range,
+                weight_qType=QuantType.QInt8,
+                activation_qType=QuantType.QUInt8,
+                tensors_range={name: _tensor_data(*limits) for name, limits in ranges.items()},
+                nodes_to_quantize=[],
+                nodes_to_exclude=sorted(excluded),
+                op_types_to_quantize=list(INTEGER_OPERATIONS),
+                extra_options=self._exact_input(),
+            )
+            quantiser.quantize_model()
+            quantiser.model.topological_sort()
+            made: onnx.ModelProto = quantiser.model.model
+            return made
+
+        return _translated(recipe, quantised)
+
+    def _dynamic(self) -> onnx.ModelProto:
+        def quantised() -> onnx.ModelProto:
+            quantiser = ONNXQuantizer(
+                _copy(self._model),
+                per_channel=False,
+                reduce_range=False,
+                mode=QuantizationMode.IntegerOps,
+                static=False,
+                weight_qType=QuantType.QUInt8,  # ONNX Runtime's ConvInteger has no signed kernel on the CPU
+                activation_qType=QuantType.QUInt8,
+                tensors_range=None,
+                nodes_to_quantize=[],
+                nodes_to_exclude=[],
+                op_types_to_quantize=["Conv", "Gemm", "MatMul"],
+                extra_options={"MatMulConstBOnly": True},
+            )
+            quantiser.quantize_model()
+            quantiser.model.topological_sort()
+            made: onnx.ModelProto = quantiser.model.model
+            return made
+
+        return _translated(RECIPES[DYNAMIC], quantised)
 
     def _exact_input(self) -> dict[str, Any]:
         """Give the pixels the scale and zero point of their normalisation, so that quantising them loses nothing."""
-        constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in self._model.graph.initializer}
         for node in self._model.graph.node:
-            if node.op_type == "DequantizeLinear" and set(node.input[1:]) <= set(constants):
-                scale, zero_point = (constants[name] for name in node.input[1:3])
-                override = {"quant_type": QuantType.QUInt8, "scale": scale, "zero_point": zero_point}
-                return {"TensorQuantOverrides": {node.output[0]: [override]}}
+            if (
+                node.op_type == "DequantizeLinear"
+                and len(node.input) == 3
+                and set(node.input[1:]) <= set(self._constants)
+            ):
+                scale, zero_point = (self._constants[name] for name in node.input[1:])
+                if scale.ndim == 0 and zero_point.dtype == np.uint8:
+                    override = {"quant_type": QuantType.QUInt8, "scale": scale, "zero_point": zero_point}
+                    return {"TensorQuantOverrides": {node.output[0]: [override]}}
         return {}
 
 
@@ -178,7 +185,7 @@ def drop_requantisation(model: onnx.ModelProto) -> None:
     reads the photo's own bytes.
     """
     graph = model.graph
-    constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    constants = constants_of(graph)
     producers = {output: node for node in graph.node for output in node.output}
     for node in list(graph.node):
         source = producers.get(node.input[0]) if node.op_type == "QuantizeLinear" else None
@@ -207,6 +214,25 @@ def _drop_unused(graph: onnx.GraphProto) -> None:
     for tensor in [tensor for tensor in graph.initializer if tensor.name not in read]:
         graph.initializer.remove(tensor)
     del graph.value_info[:]
+
+
+def _copy(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy: the quantiser changes what it is given."""
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    return copied
+
+
+def _tensor_data(least: np.float32, greatest: np.float32) -> TensorData:
+    return TensorData(lowest=np.array(least), highest=np.array(greatest))
+
+
+def _translated(recipe: Recipe, quantise: Callable[[], onnx.ModelProto]) -> onnx.ModelProto:
+    try:
+        with _quiet():
+            return quantise()
+    except Exception as error:  # the quantiser raises whatever its parts raise
+        raise BuildError(f"recipe {recipe.name} fails on this model: {type(error).__name__}: {error}") from error
 
 
 @contextmanager

@@ -4,6 +4,9 @@ Contract: a module here turns options into calls of the packages below and print
 to stdout, progress and tables to stderr. An `AssayError` that reaches the top is printed as one line, without a trace.
 """
 
+import signal
+import sys
+
 import click
 
 from assay import __version__
@@ -24,6 +27,9 @@ COMMANDS = {
 }
 """Name to where the command is and its line in the overview (which is shown without importing any of them)."""
 
+_KILLED = 128
+"""What shells add to a signal's number for the exit code of what it ended."""
+
 _ERROR_EXITS = {"check": EXIT_CHECK_ERROR}
 
 
@@ -31,7 +37,11 @@ class Assay(LazyGroup):
     """The top: where errors of this package end."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; print an `AssayError` as one line and exit with the command's code for errors."""
+        """Run the command; print an `AssayError` as one line and exit with the command's code for errors.
+
+        SIGTERM unwinds like Ctrl-C, so that temporary files go and child processes end; `serve` has its own handler.
+        """
+        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(_KILLED + number))
         try:
             return super().invoke(ctx)
         except click.UsageError as error:

@@ -96,7 +96,8 @@ def _prepare(files: Files, console: Console, begin: Begin) -> None:
     """Make packs and photos, unless those there were made by the same code, libraries and CPU."""
     # Imported here: `demo --help` works without what builds packs.
     from assay.building import models, photos
-    from assay.building.ladder import Goal, quantise
+    from assay.building.choice import Goal
+    from assay.building.ladder import quantise
     from assay.cli.ladder import ladder_table
 
     stamp = _stamp()
@@ -111,7 +112,7 @@ def _prepare(files: Files, console: Console, begin: Begin) -> None:
     photos.build("photos-calibration", files.calibration, begin("building the calibration photos"))
     photos.build("photos", files.photos, begin("building the photos to judge on"))
     sets = read_dataset(files.calibration), read_dataset(files.photos)
-    found = quantise(read_pack(files.fp32), *sets, progress=begin)
+    found = quantise(read_pack(files.fp32), *sets, progress=begin, quick=True)
     pack = found.chosen.pack
     write_pack(files.int8, pack.manifest, pack.model, pack.labels)
     console.print(ladder_table(found, Goal()))

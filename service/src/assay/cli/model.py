@@ -10,11 +10,10 @@ from rich.table import Table
 
 from assay.cli import model_pack
 from assay.cli.progress import steps
+from assay.cli.quantize import quantize
 from assay.errors import PackUnavailableError
 from assay.measurement.run import Reference, load_reference
-from assay.packs.archive import MAX_PACK_BYTES, Pack, read_pack, write_pack
-from assay.packs.builtin import PHOTOS, PHOTOS_CALIBRATION
-from assay.packs.dataset import MAX_DATASET_BYTES, read_dataset
+from assay.packs.archive import MAX_PACK_BYTES, Pack, read_pack
 from assay.packs.fetch import fetch
 from assay.settings import load_settings
 
@@ -29,6 +28,9 @@ def model() -> None:
 
 
 model.add_command(model_pack.pack)
+
+
+model.add_command(quantize)
 
 
 @model.command()
@@ -63,63 +65,6 @@ def build(
         )
         digest = models.build(name, out, file or None, random_weights)
     _written(out, digest, as_json)
-
-
-@model.command()
-@click.argument("pack")
-@_OUT
-@click.option("--calibration", default=PHOTOS_CALIBRATION, show_default=True, help="dataset: URI or path")
-@click.option("--judge", default=PHOTOS, show_default=True, help="dataset that recipes are judged on: URI or path")
-@click.option("--recipe", default="auto", show_default=True, help="auto, or one of those the table names")
-@click.option("--min-agreement", type=click.FloatRange(0, 100), default=90, show_default=True, help="top-1, percent")
-@click.option("--min-containment", type=click.FloatRange(0, 100), default=98, show_default=True, help="top-3, percent")
-@click.option("--calibration-images", type=click.IntRange(1), default=100, show_default=True)
-@click.option("--require-gain", is_flag=True, help="exit 1 unless the result is right and cheaper than FP32")
-@_JSON
-def quantize(
-    pack: str,
-    out: Path,
-    calibration: str,
-    judge: str,
-    recipe: str,
-    min_agreement: float,
-    min_containment: float,
-    calibration_images: int,
-    require_gain: bool,
-    as_json: bool,
-) -> None:
-    """Quantise an FP32 PACK to INT8 for this CPU; the fastest recipe that is right enough is kept.
-
-    \b
-    Example:
-      assay model quantize fp32.tar --calibration photos-calibration.tar --out int8.tar
-      assay model quantize fp32.tar --recipe static-reduce-range --out int8.tar
-    """
-    from assay.building import photos
-    from assay.building.ladder import Goal, quantise
-    from assay.cli.ladder import ladder_table
-
-    console, cache = Console(stderr=True), load_settings().cache_dir
-    source = load_reference(Reference(pack), cache)
-    goal = Goal(min_agreement / 100, min_containment / 100)
-    with steps(console) as begin:
-        calibrating, judging = (
-            read_dataset(
-                photos.find(uri, cache, begin) or fetch(uri, None, cache_dir=cache, max_bytes=MAX_DATASET_BYTES)
-            )
-            for uri in (calibration, judge)
-        )
-        found = quantise(source, calibrating, judging, recipe, goal, calibration_images, progress=begin)
-    console.print(ladder_table(found, goal))
-    chosen = found.chosen
-    digest = write_pack(out, chosen.pack.manifest, chosen.pack.model, chosen.pack.labels)
-    if not found.reached:
-        console.print(
-            f"[yellow]warning:[/] no recipe reached the goal; {chosen.recipe.name} comes nearest and is written"
-        )
-    _written(out, digest, as_json)
-    if require_gain and not (found.reached and chosen.gains):
-        raise click.exceptions.Exit(1)
 
 
 @model.command()

@@ -1,6 +1,5 @@
 """Runs a candidate and a yardstick over a dataset: outcomes of every image, and interleaved CPU timings."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +11,7 @@ from assay.check.agreement import Outcome, compare
 from assay.check.cost import MIN_BLOCKS, Block
 from assay.errors import AssayError, DatasetError, PackError
 from assay.inference.engine import Engine
+from assay.measurement.timing import timed_block, warm_up
 from assay.packs.archive import Pack
 from assay.packs.dataset import Dataset, Image, ImageEntry
 from assay.vision.preprocess import load
@@ -21,12 +21,6 @@ Progress = Callable[[int, int], None]
 
 COST_BLOCKS: Final = 200
 """Blocks timed: the interval of the median then spans the middle eighth of them, two to three permille here."""
-
-_WARM_UP: Final = 10
-"""Calls of each engine before anything is timed; first calls allocate, and the clock of the CPU rises."""
-
-_TICK_S: Final = 1e-9
-"""Resolution of ``time.thread_time`` on Linux; a call that takes no tick counts as one."""
 
 
 @dataclass(frozen=True)
@@ -123,22 +117,13 @@ class _Pair:
 
     def warm_up(self, inputs: tuple[NDArray[np.uint8], NDArray[np.uint8]]) -> None:
         """Run both until they are at their usual speed."""
-        for _ in range(_WARM_UP):
-            for engine, taken in zip(self._engines, inputs, strict=True):
-                engine.infer(taken)
+        (ours, theirs), (a, b) = self._engines, inputs
+        warm_up((ours, a), (theirs, b))
 
     def block(self, inputs: tuple[NDArray[np.uint8], NDArray[np.uint8]], number: int) -> Block:
-        """Time candidate, yardstick, yardstick, candidate; every other block the other way round.
-
-        A pack that runs twice in a row finds its own weights in the cache: worth one percent, which would always go to
-        the same side.
-        """
+        """Time both in one block; see ``timing.timed_block``."""
         (ours, theirs), (a, b) = self._engines, inputs
-        candidate, yardstick = (ours, a), (theirs, b)
-        outer, inner = (candidate, yardstick) if number % 2 == 0 else (yardstick, candidate)
-        first, second, third, fourth = (_cpu_time(*each) for each in (outer, inner, inner, outer))
-        ends, middle = (first, fourth), (second, third)
-        return Block(ends, middle) if number % 2 == 0 else Block(middle, ends)
+        return timed_block((ours, a), (theirs, b), number)
 
     def outcome(self, entry: ImageEntry, inputs: tuple[NDArray[np.uint8], NDArray[np.uint8]], block: int) -> Outcome:
         """Run both once and compare; the middle pack of the block that may follow runs last (see ``block``)."""
@@ -167,10 +152,3 @@ def _decoded(image: Image, pack: Pack) -> NDArray[np.uint8]:
     except AssayError as error:
         raise DatasetError(f"{image.entry.file} of the dataset does not decode: {error}") from error
     return pixels[np.newaxis]
-
-
-def _cpu_time(engine: Engine, images: NDArray[np.uint8]) -> float:
-    """Return the CPU seconds of one inference in this thread, which is where a single-threaded session computes."""
-    start = time.thread_time()
-    engine.infer(images)
-    return max(time.thread_time() - start, _TICK_S)

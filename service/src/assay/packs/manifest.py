@@ -80,6 +80,12 @@ class Quantization(_Frozen):
     calibration_groups: tuple[str, ...] = Field(
         max_length=100_000, description="groups of the calibration set: a check leaves their images out"
     )
+    calibration_method: str | None = Field(
+        None, max_length=100, description="how ranges were taken from the images; none for a dynamic recipe"
+    )
+    float_layers: tuple[Annotated[str, Field(max_length=500)], ...] = Field(
+        (), max_length=10_000, description="layers left in FP32, the most sensitive first where that was measured"
+    )
     cpu_model: str = Field(max_length=200)
     cpu_features: tuple[str, ...] = Field(max_length=100, description="of the machine that quantised")
     agreement: Agreement | None = Field(description="measured on the photos it was chosen by; none if not measured")
