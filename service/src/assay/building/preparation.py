@@ -11,7 +11,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper, version_converter
 
-from assay.building.graph import OPSET, fold_batch_norm
+from assay.building.graph import OPSET
+from assay.building.weights import fold_batch_norm
 from assay.errors import BuildError
 
 _PER_CHANNEL_OPSET: Final = 13
