@@ -78,7 +78,7 @@ def test_every_recipe_tried_is_shown_and_the_pack_says_how_it_was_made(bench):
 
 
 def test_where_integers_gain_nothing_fp32_is_better_and_whoever_insists_is_told_by_the_exit_code(bench):
-    # Three channels are too few for the integer kernels, which compute many at once: 1.6 times the cost.
+    # Measured: convolutions over three channels cost 1.57 to 1.61 times as much in integers, a dense layer alone 1.12.
     colour_pack(bench.folder / "fp32.tar", model=colour_model(work=3))
     code, out, error = bench.run("--out", "int8.tar", "--json", "--min-agreement", "0", "--min-containment", "0")
     shown = json.loads(out)
