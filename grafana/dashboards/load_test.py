@@ -91,7 +91,7 @@ def _inside(board: Board) -> None:
         graph("Mean time of a request, by stage", "Where the service spends it.", "s",
               Query(f"{service.rate(f'{service.STAGE}_sum', by='stage')} / ignoring (stage) group_left () "
                     f"{service.ANSWERED}", "{{stage}}"),
-              Query(service.mean(duration, service.OK), "total"), stacked=True, total="total"),
+              Query(service.TOTAL, "total"), stacked=True, total="total"),
         graph("Ceiling used", "CPU time spent on requests, over the CPU time that the limits allow.", "percentunit",
               Query(service.USE, "used"), thresholds=service.USED),
         graph("Throttled periods", "Share of scheduler periods in which a pod's CPU quota ran out.", "percentunit",

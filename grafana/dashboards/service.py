@@ -43,6 +43,8 @@ OK = 'code="200"'
 STAGE = "assay_stage_duration_seconds"
 # "respond" ends every answered request, whatever stages its settings add.
 ANSWERED = rate(f"{STAGE}_count", 'stage="respond"')
+# Over the answers, not over all requests with status 200: those that only ask for the model's name have no stages.
+TOTAL = f"{rate('assay_request_duration_seconds_sum', OK)} / {ANSWERED}"
 OFFERED = rate("assay_requests_total")
 NOT_ANSWERED = 'code=~"5..|429"'
 FAILED_SHARE = f"({rate('assay_requests_total', NOT_ANSWERED)} or vector(0)) / ({OFFERED} > 0)"
@@ -124,12 +126,11 @@ def _latency(board: Board) -> None:
 
 def _stages(board: Board) -> None:
     stacked = f"{rate(f'{STAGE}_sum', by='stage')} / ignoring (stage) group_left () {ANSWERED}"
-    total = mean("assay_request_duration_seconds", OK)
     board.row(
         "Where did the time go?",
         graph("Mean time of a request, by stage", "The stages' means, stacked; they reach the dashed total. What grows "
               "under load is the queue; what grows with the pictures is decode.", "s",
-              Query(stacked, "{{stage}}"), Query(total, "total"), span=12, stacked=True, total="total"),
+              Query(stacked, "{{stage}}"), Query(TOTAL, "total"), span=12, stacked=True, total="total"),
         graph("Share of stages", "The same as shares of all stages together.", "percentunit",
               Query(f"{rate(f'{STAGE}_sum', by='stage')} / ignoring (stage) group_left () {rate(f'{STAGE}_sum')}",
                     "{{stage}}"), span=12, stacked=True, top=1),

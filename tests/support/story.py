@@ -16,7 +16,7 @@ import httpx
 from assay.packs.archive import read_pack, write_pack
 from assay.platform import cgroup
 from support.images import jpeg
-from support.prometheus import Prometheus, load
+from support.prometheus import SCRAPE_S, Prometheus, load
 from support.s3 import refused_port
 from support.server import Server, running, wait_until
 
@@ -161,3 +161,5 @@ def tell(story: Story, builtin_dir: Path, folder: Path) -> None:
         story.begin("long after")
         # It takes as long as the objective's slowest alert holds.
         prometheus.wait_firing("AssayErrorBudgetBurnsSlowly", 120)
+        fired = time.time()
+        wait_until("it to be seen in steps of a second, too", lambda: time.time() - fired > 2 * SCRAPE_S)
