@@ -51,8 +51,9 @@ def test_pack_with_another_digest_is_refused(variants, pack_server, packs, deplo
 
 
 def test_dynamically_quantised_model_is_refused_for_its_cost(variants, pack_server, packs, deployment_untouched):
-    # The containment bar is lowered so that nothing but the cost decides.
-    variants.ask_for(served_by(pack_server, packs, "dynamic"), minTop3ContainmentPermille=500)
+    # The bars are lowered so that nothing but the cost decides.
+    lowered = {"minTop3ContainmentPermille": 500, "minTop1AgreementPermille": 500}
+    variants.ask_for(served_by(pack_server, packs, "dynamic"), **lowered)
     settled = variants.settle()
     ready = refusal(variants, settled)
     assert ready["reason"] == "CostAboveThreshold"

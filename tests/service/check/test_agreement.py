@@ -16,7 +16,7 @@ def logits(*values):
 
 def test_labels_are_compared_by_text_whatever_their_order():
     seen = compare(logits(0, 0, 9, 1, 2), ("car", "crane", "cat", "dog", "crane"), logits(9, 0, 0, 0, 1), A, "g", "cat")
-    assert seen == Outcome("g", True, True, True, True, True)
+    assert seen == Outcome("g", True, True, True, True, True, "cat")
 
 
 def test_a_label_that_stands_twice_counts_as_one_text():
@@ -25,8 +25,8 @@ def test_a_label_that_stands_twice_counts_as_one_text():
 
 def test_the_yardsticks_winner_must_be_among_the_candidates_three_best():
     yardstick = logits(9, 0, 0, 0, 0)
-    assert compare(logits(1, 2, 3, 0, 0), A, yardstick, A, "g", None) == Outcome("g", False, True, True)
-    assert compare(logits(1, 2, 3, 4, 0), A, yardstick, A, "g", None) == Outcome("g", False, False, True)
+    assert compare(logits(1, 2, 3, 0, 0), A, yardstick, A, "g", None) == Outcome("g", False, True, True, winner="cat")
+    assert compare(logits(1, 2, 3, 4, 0), A, yardstick, A, "g", None) == Outcome("g", False, False, True, winner="cat")
 
 
 def test_labels_are_ranked_by_logits_even_where_their_scores_are_all_zero():
@@ -39,12 +39,27 @@ def test_labels_are_ranked_by_logits_even_where_their_scores_are_all_zero():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_candidate_that_is_not_finite_agrees_with_nothing(bad):
     seen = compare(logits(9, 0, 0, 0, bad), A, logits(9, 0, 0, 0, 0), A, "g", "cat")
-    assert seen == Outcome("g", False, False, False, False, True)
+    assert seen == Outcome("g", False, False, False, False, True, "cat")
 
 
 def test_a_yardstick_that_is_not_finite_judges_nothing():
     with pytest.raises(ValueError, match="cannot judge"):
         compare(logits(9, 0, 0, 0, 0), A, logits(9, 0, 0, 0, np.nan), A, "g", None)
+
+
+def test_one_score_for_every_class_ranks_nothing():
+    seen = compare(logits(7, 7, 7, 7, 7), A, logits(9, 0, 0, 0, 0), A, "g", "cat")
+    assert seen == Outcome("g", False, False, True, False, True, "cat")
+    with pytest.raises(ValueError, match="same score"):
+        compare(logits(9, 0, 0, 0, 0), A, logits(7, 7, 7, 7, 7), A, "g", None)
+    assert compare(logits(7), ("cat",), logits(7), ("cat",), "g", None).agreed
+
+
+def test_the_best_fixed_answer_is_known():
+    seen = [Outcome(str(i), True, True, True, winner="aaaabbcde"[i % 9]) for i in range(90)]
+    accuracy = summarise(seen, 0.95)
+    assert (accuracy.fixed_agreed, accuracy.fixed_contained) == pytest.approx((4 / 9, 7 / 9))
+    assert summarise(outcomes([1] * 40, lambda _g, _i: True), 0.95).fixed_contained == 0
 
 
 def test_label_sets_are_equal_with_their_multiplicities():

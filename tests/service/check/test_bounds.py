@@ -5,8 +5,9 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special, stats
 
-from assay.check.bounds import images_to_settle, incomplete_beta, lower_bound, upper_bound
+from assay.check.bounds import images_to_settle, images_to_settle_drop, incomplete_beta, lower_bound, upper_bound
 
 CONFIDENCE = st.sampled_from([0.8, 0.9, 0.95, 0.975, 0.99, 0.995])
 
@@ -38,6 +39,27 @@ def test_all_or_none_have_closed_forms(n, confidence):
 def test_published_values(successes, trials, confidence, lower, upper):
     assert lower_bound(successes, trials, confidence) == pytest.approx(lower, abs=5e-5)
     assert upper_bound(successes, trials, confidence) == pytest.approx(upper, abs=5e-5)
+
+
+@settings(deadline=None)
+@given(data=st.data(), n=st.integers(1, 20_000), confidence=CONFIDENCE)
+def test_the_bounds_are_clopper_and_pearsons_by_scipy(data, n, confidence):
+    k = data.draw(st.integers(0, n))
+    # The two-sided interval leaves out half of its error on each side.
+    two_sided = stats.binomtest(k, n).proportion_ci(2 * confidence - 1, method="exact")
+    assert lower_bound(k, n, confidence) == pytest.approx(two_sided.low, abs=1e-10)
+    assert upper_bound(k, n, confidence) == pytest.approx(two_sided.high, abs=1e-10)
+
+
+@settings(deadline=None)
+@given(n=st.floats(1, 20_000), share=st.floats(0, 1), confidence=CONFIDENCE)
+def test_fractional_counts_have_the_quantiles_of_scipys_beta(n, share, confidence):
+    k = share * n
+    if 1e-6 < k < n - 1e-6:
+        assert lower_bound(k, n, confidence) == pytest.approx(
+            special.betaincinv(k, n - k + 1, 1 - confidence), abs=1e-9
+        )
+        assert upper_bound(k, n, confidence) == pytest.approx(special.betaincinv(k + 1, n - k, confidence), abs=1e-9)
 
 
 @settings(deadline=None)
@@ -102,3 +124,20 @@ def test_no_number_of_images_proves_certainty_or_settles_a_tie():
     assert images_to_settle(600, 600, 1.0, 0.95) is None
     assert images_to_settle(588, 600, 0.98, 0.95) is None
     assert images_to_settle(597, 600, 0.98, 0.95) == 259
+
+
+@pytest.mark.parametrize(("lost", "gained", "limit"), [(0.0, 0.0, 0.01), (0.02, 0.01, 0.03), (0.06, 0.01, 0.02)])
+def test_the_number_that_settles_a_drop_does_settle_and_fewer_do_not(lost, gained, limit):
+    needed = images_to_settle_drop(lost, gained, limit, 0.975)
+
+    def settled(n):
+        least = lower_bound(lost * n, n, 0.975) - upper_bound(gained * n, n, 0.975)
+        most = upper_bound(lost * n, n, 0.975) - lower_bound(gained * n, n, 0.975)
+        return most <= limit or least > limit
+
+    assert settled(needed)
+    assert not settled(needed - 1)
+
+
+def test_no_number_of_images_settles_a_drop_at_its_limit():
+    assert images_to_settle_drop(0.03, 0.01, 0.02, 0.975) is None

@@ -6,8 +6,9 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from assay.check.cost import MIN_BLOCKS, Block, median_rank, summarise
+from assay.check.cost import CANDIDATE, MIN_BLOCKS, YARDSTICK, Block, median_rank, order, student_quantile, summarise
 
 
 def blocks(ratios, base=0.01):
@@ -19,9 +20,17 @@ def test_drift_in_a_straight_line_does_not_touch_the_ratio():
     assert summarise(drifting, 0.95).ratio == pytest.approx(1.0)
 
 
+def test_both_sides_are_outside_as_often_as_inside_and_take_turns():
+    assert order(0) == (CANDIDATE, YARDSTICK, YARDSTICK, CANDIDATE)
+    assert order(1) == (YARDSTICK, CANDIDATE, CANDIDATE, YARDSTICK)
+    assert order(2) == order(0)
+    assert Block.of(order(0), [1, 2, 3, 4]) == Block((1, 4), (2, 3))
+    assert Block.of(order(1), [1, 2, 3, 4]) == Block((2, 3), (1, 4))
+
+
 def test_figures_are_medians_and_noise_is_the_middle_half_of_the_ratios():
     cost = summarise(blocks([0.4, 0.45, 0.5, 0.55, 0.6] * 8), 0.95)
-    assert (cost.ratio, cost.candidate_s, cost.yardstick_s) == pytest.approx((0.5, 0.005, 0.01))
+    assert (cost.median.value, cost.candidate_s, cost.yardstick_s) == pytest.approx((0.5, 0.005, 0.01))
     assert cost.noise == pytest.approx(0.2)
     assert cost.lower <= cost.ratio <= cost.upper
     assert cost.blocks == 40
@@ -29,7 +38,28 @@ def test_figures_are_medians_and_noise_is_the_middle_half_of_the_ratios():
 
 def test_a_few_wild_blocks_change_nothing():
     cost = summarise(blocks([0.5] * 95 + [20.0] * 5), 0.95)
-    assert (cost.lower, cost.ratio, cost.upper, cost.noise) == (0.5, 0.5, 0.5, 0)
+    assert (cost.median.lower, cost.median.value, cost.median.upper) == (0.5, 0.5, 0.5)
+    assert (cost.noise, cost.jitter) == (0, 0)
+
+
+def test_a_candidate_slow_on_a_few_images_costs_what_all_of_them_cost():
+    cost = summarise(blocks([0.5] * 180 + [20.0] * 20), 0.95)
+    assert cost.median.value == 0.5
+    assert cost.ratio == cost.total.value == pytest.approx(2.45)
+    assert 1.7 < cost.lower < 2.45 < cost.upper < 3.2
+    assert cost.jitter == 0
+
+
+def test_what_one_image_says_differently_twice_is_jitter():
+    apart = summarise([Block((0.9, 1.1), (1.0, 1.0)), Block((1.1, 0.9), (1.0, 1.0))] * 20, 0.95)
+    assert apart.noise == pytest.approx(0)
+    assert apart.jitter == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("freedom", [1, 19, 99, 199, 1999])
+@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99])
+def test_students_quantiles_are_scipys(freedom, confidence):
+    assert student_quantile(confidence, freedom) == pytest.approx(stats.t.ppf(confidence, freedom), rel=1e-9)
 
 
 @pytest.mark.parametrize(("n", "rank"), [(5, 0), (20, 5), (100, 41), (200, 87)])
@@ -67,4 +97,6 @@ def test_the_bounds_hold_as_often_as_they_say():
 def test_the_median_lies_between_its_bounds(ratios, confidence):
     cost = summarise(blocks(ratios), confidence)
     assert cost.lower <= cost.ratio <= cost.upper
+    for seen in (cost.median, cost.total):
+        assert seen.lower <= seen.value <= seen.upper
     assert cost.noise >= 0

@@ -1,6 +1,7 @@
 """The verdict: one word, one reason; Pass only on evidence."""
 
 import dataclasses
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -30,8 +31,16 @@ def accuracy(contained=600, images=600, *, groups=600, agreed=None, lost=0, gain
 
 
 def price(ratio=0.5, spread=0.0, blocks=100):
-    values = [ratio * (1 + spread * (i / (blocks - 1) - 0.5)) for i in range(blocks)]
-    return cost.summarise([Block((v, v), (1.0, 1.0)) for v in values], 0.95)
+    """Noise as of a busy machine: the two halves of a block differ as much as blocks do."""
+    rng = random.Random(1)
+    halves = [[ratio * (1 + spread * (rng.random() - 0.5)) for _ in range(2)] for _ in range(blocks)]
+    return cost.summarise([Block((first, second), (1.0, 1.0)) for first, second in halves], 0.95)
+
+
+def uneven(share, slower, blocks=200):
+    """No noise, and a candidate that takes ``slower`` times as long on a share of the images."""
+    slow = round(blocks * share)
+    return cost.summarise([Block((r, r), (1.0, 1.0)) for r in [1.0] * (blocks - slow) + [slower] * slow], 0.95)
 
 
 def reason(criteria=None, seen=None, paid=None):
@@ -95,6 +104,10 @@ def test_one_nan_fails_however_many_agree():
         (price(1.0, spread=0.08), ("Inconclusive", "CheckInconclusive")),  # the interval spans the limit
         (price(0.5, spread=0.5), ("Inconclusive", "CheckInconclusive")),  # too noisy for a lucky Pass
         (price(3.0, spread=0.5), ("Inconclusive", "CheckInconclusive")),  # nor for an unlucky Fail
+        (uneven(0.1, 5), ("Fail", "CostAboveThreshold")),  # the median is 1
+        (uneven(0.4, 5), ("Fail", "CostAboveThreshold")),  # images differ, and each says the same twice
+        (uneven(0.4, 0.5), ("Inconclusive", "CheckInconclusive")),  # cheap enough, but too uneven to be sure of
+        (uneven(0.01, 20), ("Inconclusive", "CheckInconclusive")),  # two images: perhaps, perhaps not
     ],
 )
 def test_cost_decides_by_its_interval(paid, expected):
@@ -117,9 +130,70 @@ def test_a_smoke_set_is_called_one_in_every_message():
     assert "smoke" not in judge(Criteria(), accuracy(), price()).message
 
 
-def test_different_labels_fail():
-    verdict = labels_differ(1000, 1001, "tench")
+@pytest.mark.parametrize(
+    ("candidate", "yardstick", "said"),
+    [
+        (("cat", "dog", "ox"), ("cat", "dog"), "3 and 2 of them; only the candidate knows 'ox'"),
+        (("cat", "dog"), ("cat", "dog", "ox"), "2 and 3 of them; only the yardstick knows 'ox'"),
+        (("cat", "dog", "dog"), ("cat", "cat", "dog"), "some stand more often in one"),
+        (("cat", "Dog"), ("cat", "dog"), "in case or white space only, such as 'Dog'"),
+        (("cat", "guide  dog "), ("cat", "guide dog"), "in case or white space only, such as 'guide  dog '"),
+        (("x" * 500,), ("y",), f"'{'x' * 60}…'"),
+    ],
+)
+def test_different_labels_fail_and_are_named(candidate, yardstick, said):
+    verdict = labels_differ(candidate, yardstick)
     assert (verdict.verdict, verdict.reason) == ("Fail", "LabelsDiffer")
+    assert said in verdict.message
+    assert "the yardstick's label texts" in verdict.message
+
+
+def test_the_same_labels_in_another_order_do_not_differ():
+    assert labels_differ(("cat", "dog", "crane", "crane"), ("crane", "dog", "crane", "cat")) is None
+
+
+def seeing(winners, **figures):
+    """All agree; ``winners`` are what the yardstick sees, in turn."""
+    outcomes = [Outcome(str(i), True, True, True, winner=winners[i % len(winners)], **figures) for i in range(600)]
+    return agreement.summarise(outcomes, 0.95)
+
+
+def test_figures_that_a_fixed_answer_would_reach_prove_nothing():
+    assert reason(seen=seeing("abcd")) == ("Pass", "CheckPassed")
+    verdict = judge(Criteria(), seeing("abc"), price())
+    assert (verdict.verdict, verdict.reason) == ("Fail", "AccuracyNotProven")
+    assert "three labels would reach 1000 permille" in verdict.message
+    assert "ask for top-1 agreement" in verdict.message
+    # Asked for what a fixed answer cannot give, the same photos do.
+    assert reason(Criteria(min_top1_agreement=900), seeing("abc")) == ("Pass", "CheckPassed")
+    only = Criteria(min_top3_containment=0, min_top1_agreement=900)
+    assert reason(only, seeing("a")) == ("Fail", "AccuracyNotProven")
+    right = seeing("abc", candidate_right=True, yardstick_right=True)
+    assert reason(Criteria(max_top1_drop=20), right) == ("Pass", "CheckPassed")
+
+
+def test_every_message_says_what_was_seen_what_was_asked_and_what_to_do():
+    asked = Criteria(max_cost_ratio=1000)
+    said = {
+        "below the 980 required: more images would not help": judge(asked, accuracy(500), price()),
+        "permille of the 980 required: about": judge(asked, accuracy(100, 100), price()),
+        "above the limit of 1000 permille: a cheaper candidate": judge(asked, accuracy(), price(1.2)),
+        "spans the limit of 1000 permille: check again": judge(asked, accuracy(), price(1.0, spread=0.08)),
+        "more than 100: the machine is too busy": judge(asked, accuracy(), price(0.5, spread=0.5)),
+        "within 1000 permille": judge(asked, accuracy(), price()),
+        "at most 1000 on half of them: it is slow on some": judge(asked, accuracy(), uneven(0.1, 5)),
+    }
+    for part, verdict in said.items():
+        assert part in verdict.message
+    drop = Criteria(min_top3_containment=0, max_top1_drop=20)
+    assert (
+        "above the 20 allowed: about 1012 images would settle it"
+        in judge(drop, accuracy(labelled=True, lost=5), price()).message
+    )
+    assert (
+        "above the 20 allowed: more images would not help"
+        in judge(drop, accuracy(labelled=True, lost=60), price()).message
+    )
 
 
 def test_int8_must_not_cost_more_than_fp32_and_others_little_more():
@@ -184,6 +258,8 @@ def test_a_pass_always_has_every_piece_of_evidence(criteria, outcomes, good, rat
         and (not criteria.min_top1_agreement or seen.agreed.lower * 1000 >= criteria.min_top1_agreement)
         and (criteria.max_top1_drop is None or seen.drop.upper * 1000 <= criteria.max_top1_drop)
         and paid.upper * 1000 <= criteria.max_cost_ratio
+        and paid.median.upper * 1000 <= criteria.max_cost_ratio
+        and paid.total.upper * 1000 <= criteria.max_cost_ratio
         and paid.noise * 1000 <= criteria.max_noise
     )
     assert (verdict.verdict == "Pass") == evidence

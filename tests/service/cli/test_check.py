@@ -75,6 +75,26 @@ def test_the_table_tells_what_was_measured(check):
     assert "smoke" not in shown
 
 
+def test_a_limit_on_the_drop_needs_labels_and_is_shown_with_them(check, tmp_path):
+    asked = ("--candidate", "a.tar", *USUAL[:2], *LENIENT, "--max-top1-drop-permille", "30")
+    shown = check(*asked, "--dataset", "photos.tar")
+    assert shown.returncode == 0, shown.stdout
+    assert "at most 2.3 %" in shown.stdout  # 1 - 0.025 ** (1 / 160), up
+    colour_dataset(tmp_path / "plain.tar", 8, labelled=False)
+    refused = check(*asked, "--dataset", "plain.tar", "--json")
+    assert refused.returncode == 3
+    result = CheckResult.model_validate_json(refused.stdout)
+    assert (result.reason, result.dataset.labelled) == ("DatasetInvalid", False)
+    assert "a limit on the top-1 drop needs them on every image" in result.message
+
+
+def test_progress_goes_to_stderr_and_names_the_steps(check):
+    done = check("--candidate", "a.tar", *USUAL, "--json")
+    for step in ("fetching the candidate", "fetching the yardstick", "fetching the dataset", "measuring"):
+        assert step in done.stderr
+        assert step not in done.stdout
+
+
 def test_few_photos_are_called_a_smoke_set(check, tmp_path):
     colour_dataset(tmp_path / "few.tar", 160, groups=4)
     shown = check("--candidate", "a.tar", *USUAL[:2], "--dataset", "few.tar", *LENIENT)

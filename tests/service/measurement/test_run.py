@@ -199,6 +199,31 @@ def test_a_limit_on_the_drop_needs_labels(tmp_path, yardstick):
     assert told(result) == ("Error", "DatasetInvalid")
 
 
+def test_a_label_that_no_pack_knows_is_an_error(tmp_path, yardstick):
+    # Neither pack would ever be right, so nothing could ever be lost.
+    from support.small_packs import COLOURS, colour_jpeg
+
+    colour_pack(tmp_path / "candidate.tar")
+    entry = ImageEntry(file="images/0.jpg", group="0", label="Red")
+    write_dataset(tmp_path / "d.tar", "some", "", [entry], [colour_jpeg(COLOURS["red"])])
+    result = check(tmp_path, tmp_path / "d.tar", criteria=Criteria(max_top1_drop=100, max_noise=NOISY))
+    assert told(result) == ("Error", "DatasetInvalid")
+    assert "'Red'" in result.message
+
+
+def test_photos_of_three_classes_do_not_prove_containment(tmp_path, yardstick):
+    from support.small_packs import COLOURS, colour_jpeg
+
+    colour_pack(tmp_path / "candidate.tar")
+    bodies = [colour_jpeg(COLOURS[name]) for name in ("red", "green", "blue") * 70]
+    dataset_of(tmp_path / "d.tar", bodies)
+    result = check(tmp_path, tmp_path / "d.tar")
+    assert told(result) == ("Fail", "AccuracyNotProven")
+    assert result.top3_contained == 210
+    asked = Criteria(min_top1_agreement=900, max_noise=NOISY)
+    assert told(check(tmp_path, tmp_path / "d.tar", criteria=asked)) == ("Pass", "CheckPassed")
+
+
 def test_a_large_dataset_is_thinned_evenly_over_its_groups(tmp_path, yardstick):
     colour_dataset(tmp_path / "photos.tar", 100, groups=10)
     entries = read_dataset(tmp_path / "photos.tar").manifest.images
@@ -206,6 +231,15 @@ def test_a_large_dataset_is_thinned_evenly_over_its_groups(tmp_path, yardstick):
     assert len(chosen) == 33
     assert list(chosen) == sorted(chosen, key=lambda entry: entry.file)
     assert {entry.group for entry in chosen} == {entry.group for entry in entries}
+
+
+def test_a_large_dataset_whose_groups_take_turns_keeps_them_all(tmp_path, yardstick):
+    # Every tenth image of the manifest is of one and the same group.
+    colour_dataset(tmp_path / "photos.tar", 100, groups=10)
+    dataset = read_dataset(tmp_path / "photos.tar")
+    chosen = select(dataset, (yardstick,), 10).entries
+    assert len({entry.group for entry in chosen}) == 10
+    assert [entry.file for entry in chosen] == sorted(entry.file for entry in chosen)
 
 
 def test_a_small_dataset_is_timed_until_there_are_blocks_enough(tmp_path, yardstick):

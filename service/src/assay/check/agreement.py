@@ -23,7 +23,10 @@ TOP: Final = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one image showed. ``*_right`` is None without a label; ``finite`` is about the candidate's output."""
+    """What one image showed. ``*_right`` is None without a label; ``finite`` is about the candidate's output.
+
+    ``winner`` is the label that the yardstick sees first.
+    """
 
     group: str
     agreed: bool
@@ -31,6 +34,7 @@ class Outcome:
     finite: bool
     candidate_right: bool | None = None
     yardstick_right: bool | None = None
+    winner: str | None = None
 
 
 def same_labels(candidate: Sequence[str], yardstick: Sequence[str]) -> bool:
@@ -49,18 +53,26 @@ def compare(
     """Compare both packs' logits, float32 [classes], for one image, by label text.
 
     Logits are ranked, not their softmax: far below the winner that underflows to zero, and ties at zero would put
-    labels among the best that the model ranks last. A candidate's NaN or infinity agrees with nothing. Raises
-    ``ValueError`` if the yardstick's logits are not finite: then there is nothing to compare with.
+    labels among the best that the model ranks last. A candidate's NaN or infinity agrees with nothing, and neither
+    does one value for every class, which ranks nothing. Raises ``ValueError`` if the yardstick's logits are not finite
+    or all alike: then there is nothing to compare with.
     """
     if not np.isfinite(yardstick).all():
         raise ValueError("the yardstick gives NaN or infinity: it cannot judge anything")
+    if _says_nothing(yardstick):
+        raise ValueError("the yardstick gives every class the same score: it cannot judge anything")
     winner = yardstick_labels[top_k(yardstick, 1)[0][0]]
     yardstick_right = None if label is None else winner == label
-    if not np.isfinite(candidate).all():
-        return Outcome(group, False, False, False, None if label is None else False, yardstick_right)
+    finite = bool(np.isfinite(candidate).all())
+    if not finite or _says_nothing(candidate):
+        return Outcome(group, False, False, finite, None if label is None else False, yardstick_right, winner)
     best = [candidate_labels[index] for index, _ in top_k(candidate, TOP)]
     candidate_right = None if label is None else best[0] == label
-    return Outcome(group, best[0] == winner, winner in best, True, candidate_right, yardstick_right)
+    return Outcome(group, best[0] == winner, winner in best, True, candidate_right, yardstick_right, winner)
+
+
+def _says_nothing(logits: NDArray[np.float32]) -> bool:
+    return len(logits) > 1 and bool(logits.min() == logits.max())
 
 
 def design_effect(outcomes: Sequence[Outcome], holds: Callable[[Outcome], bool]) -> float:
@@ -114,16 +126,37 @@ class Share:
 
 @dataclass(frozen=True)
 class Drop:
-    """Top-1 accuracy lost against the yardstick, on labelled images; negative is a gain."""
+    """Top-1 accuracy lost against the yardstick, on labelled images; negative is a gain.
 
-    seen: float
-    lower: float
-    upper: float
+    ``lost`` are images that only the yardstick gets right, ``gained`` those that only the candidate does.
+    """
+
+    lost: Share
+    gained: Share
+
+    @property
+    def seen(self) -> float:
+        """The drop on these images."""
+        return self.lost.rate - self.gained.rate
+
+    @property
+    def lower(self) -> float:
+        """The drop is at least this."""
+        return self.lost.lower - self.gained.upper
+
+    @property
+    def upper(self) -> float:
+        """The drop is at most this."""
+        return self.lost.upper - self.gained.lower
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """All accuracy figures of a check. ``drop`` is None unless every image has a label."""
+    """All accuracy figures of a check. ``drop`` is None unless every image has a label.
+
+    ``fixed_contained`` and ``fixed_agreed`` are the shares that the best fixed answer would reach on these images: the
+    same three labels (or one) for whatever photo. A figure that a fixed answer reaches is no evidence of seeing.
+    """
 
     images: int
     groups: int
@@ -131,6 +164,8 @@ class Accuracy:
     contained: Share
     agreed: Share
     drop: Drop | None
+    fixed_contained: float = 0.0
+    fixed_agreed: float = 0.0
 
     @property
     def smoke(self) -> bool:
@@ -143,6 +178,8 @@ def summarise(outcomes: Sequence[Outcome], confidence: float) -> Accuracy:
     if not outcomes:
         raise ValueError("no outcomes: nothing was measured")
     labelled = all(outcome.yardstick_right is not None for outcome in outcomes)
+    winners = Counter(outcome.winner for outcome in outcomes if outcome.winner is not None)
+    common = [count for _, count in winners.most_common(TOP)] or [0]
     return Accuracy(
         images=len(outcomes),
         groups=len({outcome.group for outcome in outcomes}),
@@ -150,15 +187,19 @@ def summarise(outcomes: Sequence[Outcome], confidence: float) -> Accuracy:
         contained=Share.of(outcomes, lambda outcome: outcome.contained, confidence),
         agreed=Share.of(outcomes, lambda outcome: outcome.agreed, confidence),
         drop=_drop(outcomes, confidence) if labelled else None,
+        fixed_contained=sum(common) / len(outcomes),
+        fixed_agreed=common[0] / len(outcomes),
     )
 
 
-def _drop(outcomes: Sequence[Outcome], confidence: float) -> Drop:
-    """Bound the accuracy lost: images only the yardstick gets right, less those only the candidate does.
+def drop_confidence(confidence: float) -> float:
+    """Return the confidence of each share of a drop: half of the error allowed to each (Bonferroni)."""
+    return 1 - (1 - confidence) / 2
 
-    Each of the two shares gets half of the error allowed (Bonferroni), so the bound holds whatever ties them.
-    """
-    half = 1 - (1 - confidence) / 2
+
+def _drop(outcomes: Sequence[Outcome], confidence: float) -> Drop:
+    """Bound the accuracy lost; the bound holds whatever ties the two shares."""
+    half = drop_confidence(confidence)
     lost = Share.of(outcomes, lambda o: bool(o.yardstick_right) and not o.candidate_right, half)
     gained = Share.of(outcomes, lambda o: bool(o.candidate_right) and not o.yardstick_right, half)
-    return Drop(lost.rate - gained.rate, lost.lower - gained.upper, lost.upper - gained.lower)
+    return Drop(lost, gained)

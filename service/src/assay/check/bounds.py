@@ -96,6 +96,20 @@ def images_to_settle(successes: float, trials: float, threshold: float, confiden
     return _least(settles)
 
 
+def images_to_settle_drop(lost: float, gained: float, limit: float, confidence: float) -> int | None:
+    """Return the least number of independent images that puts a bound of ``lost - gained`` past ``limit``.
+
+    ``lost`` and ``gained`` are the shares seen, each bounded with ``confidence``. None as in ``images_to_settle``.
+    """
+
+    def settles(n: int) -> bool:
+        if lost - gained > limit:
+            return lower_bound(lost * n, n, confidence) - upper_bound(gained * n, n, confidence) > limit
+        return upper_bound(lost * n, n, confidence) - lower_bound(gained * n, n, confidence) <= limit
+
+    return _least(settles)
+
+
 def _least(holds: Callable[[int], bool]) -> int | None:
     """Return the least n at which a monotone condition holds, or None past the cap."""
     high = 1

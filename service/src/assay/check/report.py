@@ -5,12 +5,15 @@ contract; ``python -m assay.check.report`` writes the schema.
 """
 
 import json
+import math
 import sys
 from typing import Annotated, Final, Literal
 
 from pydantic import AliasGenerator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from assay.check.agreement import Accuracy
+from assay.check.cost import Cost
 from assay.check.verdict import Reason, VerdictName
 from assay.constants import TERMINATION_LOG_BYTES
 
@@ -86,6 +89,22 @@ class CheckResult(_Json):
     cpu_limit_millicores: Count | None = None
     started_at: str = Field(description="RFC 3339, UTC")
     completed_at: str = Field(description="RFC 3339, UTC")
+
+
+def figures(accuracy: Accuracy, cost: Cost) -> dict[str, int | None]:
+    """Return the figures of a result by field name, each rounded to the side that claims less."""
+    return {
+        "top3_contained": accuracy.contained.count,
+        "top1_agreed": accuracy.agreed.count,
+        "containment_lower_permille": math.floor(accuracy.contained.lower * 1000),
+        "containment_upper_permille": math.ceil(accuracy.contained.upper * 1000),
+        "agreement_lower_permille": math.floor(accuracy.agreed.lower * 1000),
+        "top1_drop_upper_permille": math.ceil(accuracy.drop.upper * 1000) if accuracy.drop else None,
+        "cost_ratio_permille": round(cost.ratio * 1000),
+        "cost_ratio_lower_permille": math.floor(cost.lower * 1000),
+        "cost_ratio_upper_permille": math.ceil(cost.upper * 1000),
+        "noise_permille": math.ceil(cost.noise * 1000),
+    }
 
 
 def render(result: CheckResult) -> bytes:

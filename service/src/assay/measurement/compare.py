@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.check.agreement import Outcome, compare
-from assay.check.cost import MIN_BLOCKS, Block
+from assay.check.cost import MIN_BLOCKS, Block, order
 from assay.errors import AssayError, DatasetError, PackError
 from assay.inference.engine import Engine
 from assay.measurement.timing import timed_block, warm_up
@@ -60,7 +60,10 @@ def select(dataset: Dataset, packs: Sequence[Pack], max_images: int) -> Selectio
             "a pack is not judged by what it was made from; use another dataset"
         )
     if len(entries) > max_images:
-        entries = [entries[index * len(entries) // max_images] for index in range(max_images)]
+        # By group first: in the manifest's by_group, every tenth of images that take turns would be of one group only.
+        by_group = sorted(range(len(entries)), key=lambda index: entries[index].group)
+        kept = sorted(by_group[index * len(entries) // max_images] for index in range(max_images))
+        entries = [entries[index] for index in kept]
     return Selection(tuple(entries), left_out)
 
 
@@ -107,6 +110,8 @@ class _Pair:
 
     def __init__(self, candidate: Pack, yardstick: Pack) -> None:
         self._candidate, self._yardstick = candidate, yardstick
+        self._known = frozenset(yardstick.labels)
+        self._calls = 1
         self._engines = Engine(candidate), Engine(yardstick)
         self._same_geometry = candidate.manifest.preprocess == yardstick.manifest.preprocess
 
@@ -116,23 +121,27 @@ class _Pair:
         return first, first if self._same_geometry else _decoded(image, self._yardstick)
 
     def warm_up(self, inputs: tuple[NDArray[np.uint8], NDArray[np.uint8]]) -> None:
-        """Run both until they are at their usual speed."""
+        """Run both until they are at their usual speed, and see how many calls make a timing."""
         (ours, theirs), (a, b) = self._engines, inputs
-        warm_up((ours, a), (theirs, b))
+        self._calls = warm_up((ours, a), (theirs, b))
 
     def block(self, inputs: tuple[NDArray[np.uint8], NDArray[np.uint8]], number: int) -> Block:
         """Time both in one block; see ``timing.timed_block``."""
         (ours, theirs), (a, b) = self._engines, inputs
-        return timed_block((ours, a), (theirs, b), number)
+        return timed_block((ours, a), (theirs, b), number, self._calls)
 
     def outcome(self, entry: ImageEntry, inputs: tuple[NDArray[np.uint8], NDArray[np.uint8]], block: int) -> Outcome:
-        """Run both once and compare; the middle pack of the block that may follow runs last (see ``block``)."""
-        first, second = (0, 1) if block % 2 == 0 else (1, 0)
+        """Run both once and compare; the inner pack of the block that may follow runs last, as in a block."""
+        first, second, *_ = order(block)
         logits = {each: self._engines[each].infer(inputs[each])[0] for each in (first, second)}
         ours, theirs = logits[0], logits[1]
         labels = self._yardstick.labels
         try:
             label = entry.label if entry.label is not None or entry.class_index is None else labels[entry.class_index]
+            if label is not None and label not in self._known:
+                raise DatasetError(
+                    f"{entry.file} is labelled {label!r}, which neither pack can ever answer: label it as the packs do"
+                )
             return compare(ours, self._candidate.labels, theirs, labels, entry.group, label)
         except IndexError as error:
             raise DatasetError(f"{entry.file} has class {entry.class_index}; there are {len(labels)}") from error

@@ -54,14 +54,14 @@ class Jury:
         """
         engine, blocks = Engine(candidate), max(blocks, MIN_BLOCKS)
         total = len(self._exhibits)
-        warm_up((engine, self._exhibits[0].pixels), (self._engine, self._exhibits[0].pixels))
+        calls = warm_up((engine, self._exhibits[0].pixels), (self._engine, self._exhibits[0].pixels))
         outcomes: list[Outcome] = []
         timings: list[Block] = []
         for number, exhibit in enumerate(self._exhibits):
             outcomes.append(self._outcome(candidate, engine, exhibit))
             while len(timings) * total < (number + 1) * blocks:
                 timed = self._exhibits[len(timings) * total // blocks].pixels
-                timings.append(timed_block((engine, timed), (self._engine, timed), len(timings)))
+                timings.append(timed_block((engine, timed), (self._engine, timed), len(timings), calls))
             if progress:
                 progress(number + 1, total)
         return agreement.summarise(outcomes, confidence), cost.summarise(timings, confidence)

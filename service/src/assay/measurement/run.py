@@ -1,7 +1,6 @@
 """A whole check: fetch, select, measure, judge; whatever happens, a result comes out."""
 
 import logging
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -9,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from assay.check import agreement, cost
-from assay.check.agreement import same_labels
-from assay.check.report import RELEVANT_FEATURES, CheckResult, DatasetResult, PackResult
+from assay.check.report import RELEVANT_FEATURES, CheckResult, DatasetResult, PackResult, figures
 from assay.check.verdict import Criteria, Reason, Verdict, default_cost_ratio, judge, labels_differ
 from assay.errors import AssayError, DatasetError, PrecisionMismatchError
 from assay.measurement.compare import COST_BLOCKS, Measurement, Progress, Selection, measure, select
@@ -102,9 +100,8 @@ class _Check:
         self._candidate = candidate = self._pack("candidate", request.candidate)
         self._yardstick = yardstick = self._pack("yardstick", request.yardstick)
         self._dataset = dataset = self._load_dataset()
-        if not same_labels(candidate.labels, yardstick.labels):
-            only = sorted(set(candidate.labels) ^ set(yardstick.labels)) or ["a label that repeats"]
-            return labels_differ(len(candidate.labels), len(yardstick.labels), only[0])
+        if differ := labels_differ(candidate.labels, yardstick.labels):
+            return differ
         self._selection = selection = select(dataset, (candidate, yardstick), request.max_images)
         if request.criteria.max_top1_drop is not None and not selection.labelled:
             raise DatasetError(
@@ -136,18 +133,7 @@ class _Check:
         criteria = replace(criteria, max_cost_ratio=limit)
         accuracy = agreement.summarise(measured.outcomes, criteria.confidence)
         price = cost.summarise(measured.blocks, criteria.confidence)
-        self._figures = {
-            "top3_contained": accuracy.contained.count,
-            "top1_agreed": accuracy.agreed.count,
-            "containment_lower_permille": math.floor(accuracy.contained.lower * 1000),
-            "containment_upper_permille": math.ceil(accuracy.contained.upper * 1000),
-            "agreement_lower_permille": math.floor(accuracy.agreed.lower * 1000),
-            "top1_drop_upper_permille": math.ceil(accuracy.drop.upper * 1000) if accuracy.drop else None,
-            "cost_ratio_permille": round(price.ratio * 1000),
-            "cost_ratio_lower_permille": math.floor(price.lower * 1000),
-            "cost_ratio_upper_permille": math.ceil(price.upper * 1000),
-            "noise_permille": math.ceil(price.noise * 1000),
-        }
+        self._figures = figures(accuracy, price)
         self._costs = round(price.candidate_s * 1e6), round(price.yardstick_s * 1e6)
         return judge(criteria, accuracy, price)
 
