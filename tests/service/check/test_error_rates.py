@@ -48,7 +48,8 @@ def test_a_candidate_that_is_good_enough_usually_passes(images, contained, most_
 
 
 def test_a_drop_at_its_limit_seldom_passes():
-    assert drop_passes(7, 100, 200, lost=0.05, gained=0.03, limit=20) <= 0.05 + 3 * (0.05 * 0.95 / 100) ** 0.5
+    # Two bounds of half the error each: seldom indeed. Equal samples are rare here, so there are few of them.
+    assert drop_passes(7, 50, 200, lost=0.05, gained=0.03, limit=20) <= 0.05
 
 
 COST_RUNS = 150
