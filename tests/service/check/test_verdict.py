@@ -186,7 +186,7 @@ def test_every_message_says_what_was_seen_what_was_asked_and_what_to_do():
     for part, verdict in said.items():
         assert part in verdict.message
     drop = Criteria(min_top3_containment=0, max_top1_drop=20)
-    for lost, part in ((8, "about 1699 images would settle it"), (60, "more images would not help")):
+    for lost, part in ((8, "about 1702 images would settle it"), (60, "more images would not help")):
         seen = accuracy(labelled=True, lost=lost)
         assert f"above the 20 allowed: {part}" in judge(drop, seen, price()).message
 

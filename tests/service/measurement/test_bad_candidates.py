@@ -55,7 +55,7 @@ def above(images):
 
 @pytest.fixture
 def check(folder, base_pack):
-    def run(model=None, labels=None, *, cost=ANY_COST, contained=900, **manifest):
+    def run(model=None, labels=None, *, cost=ANY_COST, contained=900, blocks=20, **manifest):
         pack = base_pack.manifest.model_copy(update={"name": "candidate", **manifest})
         write_pack(folder / "candidate.tar", pack, model or base_pack.model, tuple(labels or base_pack.labels))
         return run_check(
@@ -67,7 +67,7 @@ def check(folder, base_pack):
                 # 32 images prove 0.05 ** (1 / 32), 91 %, and no more.
                 criteria=Criteria(min_top3_containment=contained, max_noise=NOISY),
                 max_cost_ratio=cost,
-                cost_blocks=20,
+                cost_blocks=blocks,
             )
         )
 
@@ -161,6 +161,6 @@ def test_the_same_answers_for_three_times_the_work_fail_on_cost(check, base_pack
 
 def test_a_candidate_that_is_slow_on_few_photos_fails_on_cost(check, base_pack, above):
     # Five of 32 photos: the median does not see them, all photos together do.
-    result = check(spoilt_models.slow(base_pack.model, 400, above), cost=1100)
+    result = check(spoilt_models.slow(base_pack.model, 150, above), cost=1100, blocks=32)
     assert told(result) == ("Fail", "CostAboveThreshold"), result.message
     assert result.cost_ratio_permille > 1500
