@@ -60,7 +60,7 @@ def select(dataset: Dataset, packs: Sequence[Pack], max_images: int) -> Selectio
             "a pack is not judged by what it was made from; use another dataset"
         )
     if len(entries) > max_images:
-        # By group first: in the manifest's by_group, every tenth of images that take turns would be of one group only.
+        # By group first: in the manifest's order, every tenth of images that take turns would be of one group only.
         by_group = sorted(range(len(entries)), key=lambda index: entries[index].group)
         kept = sorted(by_group[index * len(entries) // max_images] for index in range(max_images))
         entries = [entries[index] for index in kept]
