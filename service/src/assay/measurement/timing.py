@@ -32,8 +32,8 @@ Timed = tuple[Engine, NDArray[np.uint8]]
 def warm_up(candidate: Timed, yardstick: Timed) -> int:
     """Run both until they are at their usual speed; return how many calls make a timing of theirs."""
     rounds = [[cpu_time(*each) for each in (candidate, yardstick)] for _ in range(WARM_UP)]
-    fast, slow = sorted(min(times) for times in zip(*rounds, strict=True))
-    return max(1, min(_MOST_CALLS, round(_TIMED_S / fast), int(_LONGEST_S / slow)))
+    quickest = [min(times[side] for times in rounds) for side in (0, 1)]
+    return max(1, min(_MOST_CALLS, round(_TIMED_S / min(quickest)), int(_LONGEST_S / max(quickest))))
 
 
 def timed_block(candidate: Timed, yardstick: Timed, number: int, calls: int = 1) -> Block:
