@@ -14,6 +14,7 @@ import yaml
 from support.apiserver import ApiServer, eventually, free_port
 from support.chart import Chart, find_helm
 from support.controllers import Namespace
+from support.fault_proxy import FaultProxy
 from support.packs import FAST, GOOD, MODEL, spec, template
 
 KUBE = Path.home() / ".cache" / "one-node-kube" / "bin" / "kube"
@@ -80,18 +81,18 @@ def namespace(api, request, operator_rules) -> Namespace:
 
 
 class OperatorProcess:
-    """A real `assay-operator`, with the chart's rights in one namespace."""
+    """A real `assay-operator`, with the chart's rights in one namespace. ``url``: of a proxy before the API server."""
 
-    def __init__(self, api: ApiServer, namespace: str, folder: Path, resync_s: float) -> None:
+    def __init__(self, api: ApiServer, namespace: str, folder: Path, url: str, settings: dict[str, object]) -> None:
         self.port = free_port()
         self.log = folder / "operator.log"
         environment = {
             "PATH": os.environ["PATH"],
-            "KUBECONFIG": str(api.kubeconfig(folder / "kubeconfig")),
+            "KUBECONFIG": str(api.kubeconfig(folder / "kubeconfig", url=url)),
             "HOME": str(folder),
             "ASSAY_OPERATOR_NAMESPACES": namespace,
             "ASSAY_OPERATOR_PORT": str(self.port),
-            "ASSAY_OPERATOR_RESYNC_SECONDS": str(resync_s),
+            **{f"ASSAY_OPERATOR_{name.upper()}": str(value) for name, value in settings.items()},
         }
         self._out = self.log.open("ab")
         self.process = subprocess.Popen(
@@ -119,11 +120,11 @@ class OperatorProcess:
 
 @pytest.fixture
 def run_operator(api, namespace, tmp_path):
-    """Start an operator; used as `with run_operator() as operator`."""
+    """Start an operator; used as `with run_operator(url=proxy.url, workers=1) as operator`."""
 
     @contextmanager
-    def start(resync_s=1.0):
-        operator = OperatorProcess(api, namespace.name, tmp_path, resync_s)
+    def start(url="", **settings):
+        operator = OperatorProcess(api, namespace.name, tmp_path, url, {"resync_seconds": 1.0} | settings)
         try:
             yield operator
         finally:
@@ -131,6 +132,14 @@ def run_operator(api, namespace, tmp_path):
                 operator.end()
 
     return start
+
+
+@pytest.fixture
+def proxy(api):
+    """A proxy before the API server, for what shall go wrong between it and the operator."""
+    made = FaultProxy(api.url)
+    yield made
+    made.stop()
 
 
 @pytest.fixture

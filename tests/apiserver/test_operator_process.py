@@ -102,7 +102,7 @@ def test_operator_stops_on_sigterm_at_once(run_operator):
 
 
 def test_news_arrives_by_watch_long_before_the_resync(target, run_operator):
-    with run_operator(resync_s=10 * WAIT_S):
+    with run_operator(resync_seconds=10 * WAIT_S):
         target.variant(spec(GOOD, **FAST))
         target.finish(target.new_job())
         eventually(lambda: target.annotations() == MODEL, "the annotations are applied")

@@ -3,9 +3,11 @@
 One server with two workers; a good client sends ordinary photos at Poisson times (open loop: latency counts from the
 intended time), in alternating windows without and with clients that send the whole corpus of bad files over and over
 from a process of their own. Prints p99 of each window, the ratio of each pair, and the peak of the server's memory.
+With ``--pin`` the server has one core to itself (limit 1 CPU, one worker), and everybody who sends the other.
 """
 
 import argparse
+import os
 import random
 import statistics
 import subprocess
@@ -82,14 +84,20 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--senders", type=int, default=2)
+    parser.add_argument("--pin", action="store_true", help="server on one core, the senders on the other")
     given = parser.parse_args()
     if given.attack:
         attack(given.attack, given.senders)
         return
     print(f"{cpu_model()}, {', '.join(notable_features())}; {RATE:g} req/s, {given.senders} hostile clients")
-    limits = {"cpu_limit_millicores": 2000, "memory_limit_bytes": 2 << 30}
+    limits = {"cpu_limit_millicores": 1000 if given.pin else 2000, "memory_limit_bytes": 2 << 30}
     rng = random.Random(1)
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    if given.pin:
+        os.sched_setaffinity(0, {first})
     with running(given.pack_dir, **limits) as server:
+        if given.pin:
+            os.sched_setaffinity(0, {second})
         server.wait_ready()
         good(server.url, 5, rng, {})
         before, ratios, statuses = server.begin_peak(), [], {}

@@ -12,6 +12,7 @@ import httpx
 
 ADMIN = "admin-token"
 OPERATOR = "operator-token"
+RENEWED = "operator-token-renewed"  # of the same user
 STARTED_S = 90  # two processes of a busy two-core machine
 WAIT_S = 30  # for the operator to act: a resync in these tests comes every second
 
@@ -42,7 +43,9 @@ class ApiServer:
     def __init__(self, binary: Path, folder: Path) -> None:
         self.folder = folder
         client_port, peer_port, self.port = free_port(), free_port(), free_port()
-        (folder / "tokens.csv").write_text(f'{ADMIN},admin,1,"system:masters"\n{OPERATOR},assay-operator,2\n')
+        (folder / "tokens.csv").write_text(
+            f'{ADMIN},admin,1,"system:masters"\n{OPERATOR},assay-operator,2\n{RENEWED},assay-operator,3\n'
+        )
         subprocess.run(["openssl", "genrsa", "-out", folder / "sa.key", "2048"], check=True, capture_output=True)
         etcd = [
             f"--data-dir={folder}/etcd",
@@ -108,12 +111,12 @@ class ApiServer:
                 process.kill()
                 process.wait()
 
-    def kubeconfig(self, path: Path, token: str = OPERATOR) -> Path:
+    def kubeconfig(self, path: Path, token: str = OPERATOR, url: str = "") -> Path:
         content = {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {"server": self.url, "insecure-skip-tls-verify": True}}],
+            "clusters": [{"name": "test", "cluster": {"server": url or self.url, "insecure-skip-tls-verify": True}}],
             "users": [{"name": "test", "user": {"token": token}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
         }

@@ -44,6 +44,10 @@ class Settings(BaseSettings):
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """For one request to the API server."""
 
+    watch_timeout_seconds: Annotated[int, Field(ge=1)] = 300
+    """The API server ends a watch after this long, and it is begun anew. One that has not ended a fifth later has
+    stalled, and is given up."""
+
     @field_validator("namespaces", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:

@@ -1,7 +1,7 @@
 """One request to the Kubernetes API: JSON in, JSON out, errors translated, the server's clock noted."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Self
@@ -31,8 +31,15 @@ class Api:
     """Access to one API server. Errors are of kind ApiError; nothing is retried here: the work queue does that."""
 
     # Any, because the generated client's methods are not typed.
-    def __init__(self, connection: Any, timeout_s: float, count: Callable[[str, int], None]) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        connection: Any,  # noqa: ANN401
+        log_in: Callable[[], Awaitable[None]],
+        timeout_s: float,
+        count: Callable[[str, int], None],
+    ) -> None:
         self._connection = connection
+        self._log_in = log_in
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._count = count
         self._server_time: datetime | None = None
@@ -45,16 +52,18 @@ class Api:
         """
         settings = client.Configuration()
         loaders: Any = config  # its functions are not typed
-        try:
-            loaders.load_incluster_config(client_configuration=settings)
-        except config.ConfigException:
+
+        async def log_in() -> None:
             try:
+                loaders.load_incluster_config(client_configuration=settings)
+            except config.ConfigException:
                 await loaders.load_kube_config(client_configuration=settings)
-            except config.ConfigException as error:
-                raise ApiError(
-                    f"there is neither a ServiceAccount nor a kubeconfig to connect with: {error}"
-                ) from error
-        return cls(client.ApiClient(settings), timeout_s, count)
+
+        try:
+            await log_in()
+        except config.ConfigException as error:
+            raise ApiError(f"there is neither a ServiceAccount nor a kubeconfig to connect with: {error}") from error
+        return cls(client.ApiClient(settings), log_in, timeout_s, count)
 
     @property
     def now(self) -> datetime:
@@ -96,6 +105,27 @@ class Api:
     ) -> Json:
         headers = {"Accept": "application/json", "Content-Type": content_type}
         named = f"{method.lower()} {what}"
+        answer, content = await self._send(named, method, path, query, headers, body)
+        if answer.status == 401 and await self._has_new_token():
+            answer, content = await self._send(named, method, path, query, headers, body)
+        if answer.status >= 400:
+            raise _refusal(answer.status, content, named, answer.getheader("Retry-After"))
+        decoded = json.loads(content)
+        if not isinstance(decoded, dict):
+            raise ApiError(f"the API server's answer is not an object ({named})", what=named)
+        return decoded
+
+    # Any, as above.
+    async def _send(
+        self,
+        named: str,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: dict[str, str],
+        body: Mapping[str, Any] | None,
+    ) -> tuple[Any, bytes]:
+        """The answer and what it holds. ApiError where there is none."""
         try:
             request = await self._connection.param_serialize(
                 method,
@@ -112,12 +142,17 @@ class Api:
             raise ApiError(f"the API server did not answer ({named}): {error!r}", what=named) from error
         self._count(method, answer.status)
         self._note_time(answer.getheader("Date"))
-        if answer.status >= 400:
-            raise _refusal(answer.status, content, named, answer.getheader("Retry-After"))
-        decoded = json.loads(content)
-        if not isinstance(decoded, dict):
-            raise ApiError(f"the API server's answer is not an object ({named})", what=named)
-        return decoded
+        return answer, content
+
+    async def _has_new_token(self) -> bool:
+        """Log in again: the token is in a file that is written anew before it runs out. Whether it is another one."""
+        keys = self._connection.configuration.api_key
+        before = dict(keys)
+        try:
+            await self._log_in()
+        except (config.ConfigException, OSError):
+            return False  # the refusal that led here is what to tell of
+        return bool(before != keys)
 
     def _note_time(self, date: str | None) -> None:
         if date:
@@ -126,9 +161,12 @@ class Api:
 
 def _refusal(status: int, content: bytes, named: str, retry_after: str | None) -> ApiError:
     try:
-        message = json.loads(content).get("message") or ""
+        told = json.loads(content)
+        message, details = told.get("message") or "", told.get("details") or {}
     except (ValueError, AttributeError):
-        message = content[:200].decode(errors="replace")
+        message, details = content[:200].decode(errors="replace"), {}
     kind = _BY_STATUS.get(status, ApiError)
+    if any(cause.get("reason") == "NamespaceTerminating" for cause in details.get("causes") or ()):
+        kind = ApiError  # it says 403, but no right is missing: the namespace is about to be gone
     wait_s = float(retry_after) if retry_after and retry_after.isdigit() else None
     return kind(f"{named}: {status} {message}".strip(), status=status, what=named, retry_after_s=wait_s)

@@ -7,8 +7,7 @@ import kopf
 from assay_operator.constants import CHECK_COMPONENT, COMPONENT_LABEL, TARGET_LABEL, VARIANT_LABEL
 from assay_operator.settings import Settings
 
-WATCH_SERVER_TIMEOUT_S = 300  # the API server ends a watch after this long, and kopf begins a new one
-WATCH_CLIENT_TIMEOUT_S = 360  # a watch that the server has not ended by then is dead
+WATCH_GRACE = 1.2  # a watch that the server has not ended in this many times its timeout is dead
 CONNECT_TIMEOUT_S = 30
 
 
@@ -18,8 +17,8 @@ def kopf_settings(settings: Settings) -> kopf.OperatorSettings:
     made.posting.enabled = False
     made.peering.standalone = True
     made.scanning.disabled = True
-    made.watching.server_timeout = WATCH_SERVER_TIMEOUT_S
-    made.watching.client_timeout = WATCH_CLIENT_TIMEOUT_S
+    made.watching.server_timeout = settings.watch_timeout_seconds
+    made.watching.client_timeout = settings.watch_timeout_seconds * WATCH_GRACE
     made.watching.connect_timeout = CONNECT_TIMEOUT_S
     made.networking.request_timeout = settings.request_timeout_seconds
     made.watching.label_selectors["apps", "deployments"] = f"{TARGET_LABEL}=true"
