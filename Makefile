@@ -31,10 +31,10 @@ bench: $(VENV)/.build ## what each technique is worth on this machine, in short 
 # --- tests ------------------------------------------------------------------
 
 test: $(VENV)/.test ## every test that needs nothing but PyPI packages
-	$(BIN)/python -m pytest -m "not system and not e2e" --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -m "not system and not e2e" --junitxml=.results/test.xml --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-system: $(VENV)/.test ## tests that need Debian packages or Go
-	$(BIN)/python -m pytest -m "system and not e2e"
+	$(BIN)/python -m pytest -m "system and not e2e" --junitxml=.results/test-system.xml
 
 test-cluster: $(VENV)/.test ## end-to-end tests on the cluster of `make cluster`
 	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python -m pytest -m e2e -rP tests/e2e  # -rP: the figures that passing tests print
@@ -59,15 +59,16 @@ manifests: $(VENV)/.test ## write dashboards, rules, k8s/install.yaml, the chart
 	$(BIN)/python grafana/generate.py
 	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python charts/generate.py
 
-docs: $(VENV)/.test ## write the table of settings in service/README.md anew
+docs: $(VENV)/.test ## write the table of settings in service/README.md and docs/faults.md anew
 	$(BIN)/python service/generate.py
+	$(BIN)/python operator/generate.py
 
 contact-sheets: $(VENV)/.test ## draw docs/dashboards/*.png anew (needs Debian's prometheus, and Go once)
 	PYTHONPATH=tests:grafana PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python tests/measure/contact_sheets.py
 
 clean: ## remove what these commands made here, the virtual environment included
 	@test ! -e .cluster/made || { echo "a cluster of \`make cluster\` may still run: \`make down\` first" >&2; exit 1; }
-	rm -rf $(VENV) .demo .cluster load-report .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .demo .cluster load-report .results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # --- a cluster ------------------------------------------------------------------
 # kind where Docker runs, else k8s/one-node. Another cluster: KUBECONFIG=... CONTEXT=its-context.

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+_passed: set[str] = set()
 _unexplained_skips: list[str] = []
+
+
+@pytest.fixture(scope="session")
+def passed_tests() -> set[str]:
+    """Names of the tests that have passed in this run so far, parameters left out."""
+    return _passed
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +32,9 @@ def shared_data() -> Path:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Keep what was skipped, apart from tests whose photos are not part of the project."""
+    """Keep what passed, and what was skipped, apart from tests whose photos are not part of the project."""
+    if report.when == "call" and report.passed:
+        _passed.add(report.nodeid.rpartition("::")[2].partition("[")[0])
     if report.skipped and "shared_data" not in report.keywords:
         _unexplained_skips.append(report.nodeid)
 
