@@ -2,7 +2,7 @@
 
 import os
 import runpy
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -14,7 +14,7 @@ def passed_in(path) -> set[str]:
     """Names of the tests that passed, by JUnit's account."""
     return {
         case.get("name", "").partition("[")[0]
-        for case in ElementTree.parse(path).iter("testcase")
+        for case in ET.parse(path).iter("testcase")
         if not any(case.find(outcome) is not None for outcome in ("failure", "error", "skipped"))
     }
 
