@@ -46,7 +46,8 @@ def main() -> None:
                 over = threading.Event()
                 for state in ("idle", "serving one client"):
                     if state != "idle":
-                        threading.Thread(target=_serve, args=(server.url, photo, over), daemon=True).start()
+                        sender = threading.Thread(target=_serve, args=(server.url, photo, over))
+                        sender.start()
                     for kind, accept in FORMATS.items():
                         times, size = [], 0
                         for _ in range(options.requests):
@@ -57,6 +58,7 @@ def main() -> None:
                         shown = f"p50 {cuts[49]:.2f} ms, p99 {cuts[98]:.2f}, max {max(times):.2f}; {size} B"
                         print(f"{state}, {kind}: {shown}")
                 over.set()
+                sender.join()
 
 
 def _serve(url: str, photo: bytes, over: threading.Event) -> None:

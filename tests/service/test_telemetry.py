@@ -5,6 +5,7 @@ import re
 
 import pytest
 from prometheus_client import generate_latest
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.parser import text_string_to_metric_families
 
 from assay.telemetry import OPTIONAL_STAGES, STAGES, Telemetry
@@ -17,6 +18,24 @@ def scraped(telemetry: Telemetry) -> dict[str, float]:
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["", "text/plain", "application/openmetrics-text;version=1.0.0", "application/openmetrics-text; version=0.0.1"],
+)
+def test_metrics_are_rendered_as_the_library_would(accept):
+    telemetry = Telemetry()
+    telemetry.observe_request(200, 0.02)
+    telemetry.count_rejected("Overloaded")
+    telemetry.observe_answer(dict.fromkeys(STAGES, 0.003), 0.014)
+    encode, media_type = choose_encoder(accept)
+
+    def settled(text):  # what the process has used meanwhile
+        return [line for line in text.decode().splitlines() if not line.startswith("process_")]
+
+    text, told = telemetry.render(accept)
+    assert (settled(text), told) == (settled(encode(telemetry.registry)), media_type)
 
 
 def test_names_are_those_promised():

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from assay.platform import cgroup
-from assay.platform.cpu import cfs_counters
+from assay.platform.cpu import CfsReader
 from support.images import jpeg
 from support.server import running, wait_until
 
@@ -79,7 +79,7 @@ def test_quota_of_the_group_limits_the_workers_of_a_server_that_starts_in_it(quo
 
 
 def test_counters_of_this_very_process_are_read_from_the_kernel():
-    counted = cfs_counters()
+    counted = CfsReader().read()
     group = cgroup.find("cpu")
     assert group is not None
     assert (counted is not None) == ("nr_periods" in cgroup.read_table(group.folders[0] / "cpu.stat"))

@@ -10,9 +10,11 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.openmetrics.exposition import ALLOWUTF8
 from prometheus_client.registry import Collector
 
-from assay.platform.cpu import cfs_counters
+from assay.platform.cpu import CfsReader
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # a second series per counter that nothing here asks for
 
@@ -43,9 +45,12 @@ _SMOOTHING = 0.02  # weight of one request in the mean cost: the last 50 or so, 
 class CfsCollector(Collector):
     """Throttling by the CPU quota, read from the control group when somebody asks."""
 
+    def __init__(self) -> None:
+        self._reader = CfsReader()
+
     def collect(self) -> Iterator[CounterMetricFamily]:
         """The three counters; none where the kernel counts none."""
-        counted = cfs_counters()
+        counted = self._reader.read()
         if counted is None:
             return
         family = CounterMetricFamily
@@ -108,6 +113,15 @@ class Telemetry:
         self._limit_cores = math.nan
         self.registry.register(CfsCollector())
         ProcessCollector(registry=self.registry)
+
+    def render(self, accept: str) -> tuple[bytes, str]:
+        """Every metric as text, in the format that an ``Accept`` header asks for; and its media type."""
+        encode, media_type = choose_encoder(accept)
+        if isinstance(encode, partial) and "escaping" not in accept:
+            # The library's default goes over each name letter by letter to replace what old Prometheus cannot read.
+            # No name here has such a letter, so leaving that out gives the same bytes in two thirds of the time.
+            encode = partial(encode, escaping=ALLOWUTF8)
+        return encode(self.registry), media_type
 
     def set_limits(self, cores: float, threads: int, disagreement_cores: float) -> None:
         """Tell the CPU limit, the threads, and by how much two sources of the limit differ."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay.platform import cgroup
-from assay.platform.cpu import cfs_counters, cfs_quota_millicores, cpu_features, cpu_limit, cpu_model
+from assay.platform.cpu import CfsCounters, CfsReader, cfs_quota_millicores, cpu_features, cpu_limit, cpu_model
 from assay.platform.memory import memory_limit_bytes
 
 
@@ -127,16 +127,16 @@ def test_without_any_limit_the_cores_this_process_may_use_count(machine):
 
 def test_throttling_is_counted_in_seconds_from_both_versions(machine, tmp_path):
     machine.version_2("/a").put("a/cpu.stat", "usage_usec 9\nnr_periods 50\nnr_throttled 7\nthrottled_usec 1500000")
-    second = cfs_counters(machine.process)
+    second = CfsReader(machine.process).read()
     (tmp_path / "old").mkdir()
     old = Machine(tmp_path / "old").version_1("cpu", "/")
     old.put("cpu/cpu.stat", "nr_periods 50\nnr_throttled 7\nthrottled_time 1500000000")
-    assert second == cfs_counters(old.process)
+    assert second == CfsReader(old.process).read()
     assert (second.periods, second.throttled_periods, second.throttled_seconds) == (50, 7, 1.5)
 
 
 def test_group_that_counts_no_periods_has_no_counters(machine):
-    assert cfs_counters(machine.version_2("/").put("cpu.stat", "usage_usec 9").process) is None
+    assert CfsReader(machine.version_2("/").put("cpu.stat", "usage_usec 9").process).read() is None
 
 
 def test_memory_limit_is_the_smallest_of_declared_and_both_versions(machine, tmp_path):
@@ -170,3 +170,10 @@ def test_this_machine_is_described():
     assert cpu_features()
     assert cpu_model()
     assert cpu_limit().millicores > 0
+
+
+def test_counters_are_those_of_the_group_a_process_was_moved_to(machine):
+    reader = CfsReader(machine.version_2("/a").put("a/cpu.stat", "nr_periods 5\nnr_throttled 1").process)
+    assert reader.read() == CfsCounters(5, 1, 0.0)
+    machine.version_2("/b").put("b/cpu.stat", "nr_periods 9\nnr_throttled 2")
+    assert reader.read() == CfsCounters(9, 2, 0.0)

@@ -1,6 +1,8 @@
 """Work goes to a fixed number of threads and comes back to the loop that sent it."""
 
 import asyncio
+import os
+import sys
 import threading
 
 import pytest
@@ -72,3 +74,58 @@ def test_reply_is_settled_by_whoever_has_it_and_by_an_error_of_the_work():
         executor.close()
 
     asyncio.run(main())
+
+
+def test_dear_work_on_a_single_worker_keeps_nobody_waiting():
+    names = []
+
+    async def main():
+        executor, gate = Executor(1), threading.Event()
+
+        def dear():
+            gate.wait(30)
+            names.append(threading.current_thread().name)
+
+        slow = executor.submit(dear, dear=True)
+        assert await executor.submit(lambda: threading.current_thread().name) == "worker-0"
+        gate.set()
+        await slow
+        executor.close()
+
+    asyncio.run(main())
+    assert names == ["worker-dear"]
+
+
+def test_dear_work_leaves_one_worker_idle_and_has_every_core_where_there_is_nothing_else():
+    async def main():
+        executor, together = Executor(3), threading.Barrier(4, timeout=30)
+
+        def dear():
+            together.wait()
+            return threading.current_thread().name
+
+        dears = [executor.submit(dear, dear=True) for _ in range(3)]  # two on workers, the third on the thread for it
+        quick = await executor.submit(lambda: threading.current_thread().name)
+        last = executor.submit(dear)
+        found = await asyncio.gather(*dears, last)
+        executor.close()
+        return quick, found
+
+    quick, found = asyncio.run(main())
+    assert set(found) == {"worker-0", "worker-1", "worker-2", "worker-dear"}
+    assert quick in {"worker-0", "worker-1", "worker-2"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives a thread a priority of its own")
+def test_dear_work_yields_to_everything_else():
+    async def main():
+        executor = Executor(1)
+        priorities = [
+            await executor.submit(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), dear=dear)
+            for dear in (False, True)
+        ]
+        executor.close()
+        return priorities
+
+    ordinary, dear = asyncio.run(main())
+    assert dear == min(ordinary + 10, 19)

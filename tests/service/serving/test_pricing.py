@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.serving.pricing import PriceList
+from assay.serving.pricing import PriceList, is_dear
 from assay.vision.header import ImageHeader, read_header
 from support.geometry import Wanted
 from support.images import encoded, jpeg, photo
@@ -48,3 +48,13 @@ def test_cost_of_model_and_machine_is_learned():
     for _ in range(300):
         prices.learn(header(), pixels_ms=5.0, model_ms=20.0)
     assert prices.price_ms(header()) == pytest.approx(25.0, rel=0.01)
+
+
+def test_ordinary_photos_are_not_dear_and_large_ones_of_slow_formats_are():
+    def dear(header):
+        return is_dear(PriceList(Wanted(), 0).price_ms(header), deadline_s=1)
+
+    assert not dear(header(megapixels=1.1))
+    assert not dear(ImageHeader("JPEG", 4000, 3000, False, 1))
+    assert dear(ImageHeader("JPEG", 4000, 3000, True, 1))
+    assert dear(header("PNG", 12))

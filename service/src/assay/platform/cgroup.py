@@ -43,10 +43,15 @@ def _mounts(process: Path) -> list[_Mount]:
     return found
 
 
+def membership(process: Path = SELF) -> str:
+    """Which groups a process is in, as the kernel tells it; empty where it tells nothing."""
+    return "\n".join(_lines(process / "cgroup"))
+
+
 def _membership(process: Path) -> dict[str, str]:
     """Controller to the path of this process's group; version 2 has one hierarchy, under the empty name."""
     found: dict[str, str] = {}
-    for line in _lines(process / "cgroup"):
+    for line in membership(process).splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         for controller in controllers.split(","):
@@ -68,15 +73,15 @@ def _walk(mount: _Mount, path: str) -> tuple[Path, ...]:
 
 def find(controller: str, process: Path = SELF) -> Group | None:
     """The group of a controller (``cpu``, ``memory``): of version 1 where it is mounted, else of 2, else nothing."""
-    membership = _membership(process)
+    groups = _membership(process)
     mounts = _mounts(process)
-    if controller in membership:
+    if controller in groups:
         for mount in mounts:
             if mount.kind == "cgroup" and controller in mount.options:
-                return Group(1, _walk(mount, membership[controller]))
+                return Group(1, _walk(mount, groups[controller]))
     for mount in mounts:
-        if mount.kind == "cgroup2" and "" in membership:
-            return Group(2, _walk(mount, membership[""]))
+        if mount.kind == "cgroup2" and "" in groups:
+            return Group(2, _walk(mount, groups[""]))
     return None
 
 

@@ -79,15 +79,27 @@ class CfsCounters:
     throttled_seconds: float
 
 
-def cfs_counters(process: Path = cgroup.SELF) -> CfsCounters | None:
-    """Counters of this process's own group; nothing where the kernel counts none (no CPU controller, top group)."""
-    group = cgroup.find("cpu", process)
-    table = cgroup.read_table(group.folders[0] / "cpu.stat") if group else {}
-    if "nr_periods" not in table:
-        return None
-    # Version 2 counts microseconds, version 1 nanoseconds.
-    seconds = table.get("throttled_usec", 0) / 1e6 + table.get("throttled_time", 0) / 1e9
-    return CfsCounters(table["nr_periods"], table.get("nr_throttled", 0), seconds)
+class CfsReader:
+    """Reads the counters of this process's own group, again and again."""
+
+    def __init__(self, process: Path = cgroup.SELF) -> None:
+        self._process = process
+        self._membership = ""
+        self._statistics: Path | None = None
+
+    def read(self) -> CfsCounters | None:
+        """The counters; nothing where the kernel counts none (no CPU controller, or the top group)."""
+        membership = cgroup.membership(self._process)
+        if membership != self._membership:  # a container has many mounts: they are read only when there is a reason
+            self._membership = membership
+            group = cgroup.find("cpu", self._process)
+            self._statistics = group.folders[0] / "cpu.stat" if group else None
+        table = cgroup.read_table(self._statistics) if self._statistics else {}
+        if "nr_periods" not in table:
+            return None
+        # Version 2 counts microseconds, version 1 nanoseconds.
+        seconds = table.get("throttled_usec", 0) / 1e6 + table.get("throttled_time", 0) / 1e9
+        return CfsCounters(table["nr_periods"], table.get("nr_throttled", 0), seconds)
 
 
 def cpu_limit(declared: int | None = None, process: Path = cgroup.SELF) -> CpuLimit:

@@ -21,6 +21,14 @@ _FIXED = 1.5
 
 _SMOOTHING = 0.05  # weight of one request: twenty requests, a quarter of a second at full load
 
+_DEAR = 0.05
+"""Share of the deadline: whoever waits behind an image whose pixels cost no more than that loses no more of theirs."""
+
+
+def is_dear(pixels_ms: float, deadline_s: float) -> bool:
+    """Whether an image costs so much up to the model's input, in CPU-ms, that others should not wait behind it."""
+    return pixels_ms > _DEAR * deadline_s * 1000
+
 
 class PriceList:
     """Prices images for one model. Not thread-safe: lives on the event loop."""

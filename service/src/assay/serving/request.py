@@ -16,7 +16,7 @@ from assay.serving.errors import AbandonedError, DeadlineExceededError
 from assay.serving.executor import Executor, Reply
 from assay.serving.model import Model
 from assay.serving.pictures import PictureMemory
-from assay.serving.pricing import PriceList
+from assay.serving.pricing import PriceList, is_dear
 from assay.serving.stages import Classified, Prepared, infer, prepare
 from assay.settings import Settings
 from assay.telemetry import Telemetry
@@ -229,9 +229,12 @@ class RequestPath:
             finished=result.finished,
         )
 
+    def _is_dear(self, job: _Job) -> bool:
+        return is_dear(job.price_ms - job.model_ms, self._deadline_s)
+
     def _result(self, job: _Job) -> asyncio.Future[Classified]:
         if self._batcher is None:
-            return self._executor.submit(partial(self._work, job))
+            return self._executor.submit(partial(self._work, job), dear=self._is_dear(job))
         return self._batch(self._batcher, job)
 
     async def _in_lane(self, job: _Job) -> Classified:
@@ -269,7 +272,8 @@ class RequestPath:
         """Have a worker prepare the image, and the batcher do the rest."""
         reply: Reply[Classified] = Reply()
         batcher.expect()
-        self._executor.submit_for(reply, partial(self._prepare, batcher, job, reply))
+        work = partial(self._prepare, batcher, job, reply)
+        self._executor.submit_for(reply, work, dear=self._is_dear(job))
         return reply.future
 
     def _prepare(self, batcher: Batcher, job: _Job, reply: Reply[Classified]) -> None:

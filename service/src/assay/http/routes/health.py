@@ -2,7 +2,6 @@
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from prometheus_client.exposition import choose_encoder
 
 from assay.http.problems import problem
 from assay.http.reference import Responses, Status, responses
@@ -39,7 +38,7 @@ def router(process: Process) -> APIRouter:
 
     @routes.get("/metrics", summary="Prometheus and OpenMetrics", responses=_METRICS)
     async def metrics(request: Request) -> Response:
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(process.telemetry.registry), headers={"Content-Type": content_type})
+        content, media_type = process.telemetry.render(request.headers.get("accept", ""))
+        return Response(content, headers={"Content-Type": media_type})
 
     return routes
