@@ -88,6 +88,7 @@ class OperatorProcess:
         self.log = folder / "operator.log"
         environment = {
             "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             "KUBECONFIG": str(api.kubeconfig(folder / "kubeconfig", url=url)),
             "HOME": str(folder),
             "ASSAY_OPERATOR_NAMESPACES": namespace,

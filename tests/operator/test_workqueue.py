@@ -134,6 +134,27 @@ def test_failed_pass_is_repeated_and_does_not_stop_the_others(error):
     run(scenario)
 
 
+def test_pause_that_the_api_server_asks_for_is_kept_whatever_else_is_heard():
+    async def scenario(queue, work):
+        work.go.set()
+        pauses = iter([ApiError("429", retry_after_s=3600), None])
+
+        def answer():
+            if error := next(pauses):
+                raise error
+
+        work.answers[A] = answer
+        queue.add(A)
+        await until(lambda: work.begun == [A])
+        await until(lambda: not work.running)
+        queue.add(A)
+        queue.add(B)
+        await until(lambda: B in work.begun)
+        assert work.begun == [A, B]
+
+    run(scenario)
+
+
 def test_backoff_doubles_up_to_a_limit_and_is_spread():
     assert all(FIRST_BACKOFF_S / 2 <= backoff_s(1) <= FIRST_BACKOFF_S for _ in range(50))
     assert all(LONGEST_BACKOFF_S / 2 <= backoff_s(1000) <= LONGEST_BACKOFF_S for _ in range(50))

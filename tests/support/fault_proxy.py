@@ -192,7 +192,7 @@ class FaultProxy:
         """The API server's own answer; a watch is passed on line by line, for as long as it lasts."""
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP}
         async with self._session.request(
-            request.method, f"{self._upstream}{request.raw_path}", headers=headers, data=await request.read()
+            request.method, f"{self._upstream}{request.raw_path}", headers=headers, data=await request.read() or None
         ) as answer:
             kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
             if not is_watch(request) or answer.status != 200:

@@ -31,9 +31,14 @@ class WorkQueue:
         self._again: set[Key] = set()
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._not_before: dict[Key, float] = {}
 
     def add(self, key: Key) -> None:
-        """Have the key worked on as soon as a worker is free."""
+        """Have the key worked on as soon as a worker is free; later, where the API server has asked for a pause."""
+        pause_s = self._not_before.get(key, 0.0) - asyncio.get_running_loop().time()
+        if pause_s > 0:
+            self.add_later(key, pause_s)
+            return
         self._cancel_timer(key)
         if key in self._active:
             self._again.add(key)
@@ -74,7 +79,9 @@ class WorkQueue:
             delay_s = await self._work(key)
         except Exception as error:  # one key's trouble must not stop the others
             failures = self._failures[key] = self._failures.get(key, 0) + 1
-            wait_s = max(backoff_s(failures), getattr(error, "retry_after_s", None) or 0.0)
+            pause_s = getattr(error, "retry_after_s", None) or 0.0
+            self._not_before[key] = asyncio.get_running_loop().time() + pause_s
+            wait_s = max(backoff_s(failures), pause_s)
             log.warning(
                 "a pass failed and is repeated",
                 namespace=key[0],
@@ -86,6 +93,7 @@ class WorkQueue:
             self.add_later(key, wait_s)
             return
         self._failures.pop(key, None)
+        self._not_before.pop(key, None)
         if delay_s is not None:
             self.add_later(key, delay_s) if delay_s > 0 else self._again.add(key)
 
