@@ -21,6 +21,8 @@ RUN useradd --uid 10001 --user-group --home-dir /tmp --no-create-home --shell /u
         "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
 ENV PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
+    # ONNX Runtime would keep a device id and report its use to the vendor.
+    ORT_DISABLE_TELEMETRY=1 \
     # glibc makes up to 8 arenas a core, and a thread's freed memory stays in its own: with few threads and large
     # buffers two are as fast, and keep a pod far smaller.
     MALLOC_ARENA_MAX=2

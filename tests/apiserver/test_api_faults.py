@@ -137,6 +137,7 @@ def test_fault_9_trouble_with_the_api_server_costs_time_and_nothing_else(target,
 def test_fault_9_conditions_keep_their_value_while_the_api_server_is_away(target, proxy, run_operator):
     with run_operator(url=proxy.url) as operator:
         swap(target)
+        is_idle(proxy, operator)
         before = target.read()
         with proxy.fault(Fault(act=refuse(503))) as outage:
             eventually(lambda: outage.met > 20, "it has asked for a while")

@@ -1,5 +1,8 @@
 """The engine: runs what fits its pack's promise on this CPU, refuses all else."""
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -118,3 +121,11 @@ def test_what_is_no_model_is_refused(model):
 def test_images_of_another_shape_are_the_callers_mistake(images):
     with pytest.raises(ValueError, match="the model takes uint8"):
         Engine(pack()).infer(images)
+
+
+@pytest.mark.parametrize("module", ["assay.inference.engine", "assay.building.quantize"])
+def test_onnx_runtime_keeps_no_device_id_and_reports_nothing(module, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ORT_")}
+    environment |= {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", f"import {module}"], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []
