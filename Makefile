@@ -34,7 +34,8 @@ test: $(VENV)/.test ## every test that needs nothing but PyPI packages
 	$(BIN)/python -m pytest -m "not system and not e2e" --junitxml=.results/test.xml --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-system: $(VENV)/.test ## tests that need Debian packages or Go
-	$(BIN)/python -m pytest -m "system and not e2e" --junitxml=.results/test-system.xml
+	$(BIN)/python -m pytest -m system tests/apiserver --junitxml=.results/apiserver.xml --numprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -m "system and not e2e" --ignore tests/apiserver
 
 test-cluster: $(VENV)/.test ## end-to-end tests on the cluster of `make cluster`
 	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python -m pytest -m e2e -rP tests/e2e  # -rP: the figures that passing tests print

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-RESULTS = {"P": "test.xml", "A": "test-system.xml"}
+RESULTS = {"P": "test.xml", "A": "apiserver.xml"}
 """What `make test` and `make test-system` write, by the level they run."""
 
 
