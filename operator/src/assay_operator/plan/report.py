@@ -147,10 +147,10 @@ def _conditions(
     checking = background is not None and background.state not in ("Refused", "Exhausted", "Blocked")
     stuck = _stuck(approval, done, undoing=undoing)
     settled = done is not None and done.state in ("Complete", "Idle", "Stuck")
-    stalled = stuck or (approval.refused and settled and not checking)
-    working = (
-        not stalled and not (settled and told[READY][0] == "True") and not (settled and approval.wanted is not None)
-    )
+    # At rest and not Ready, with nothing more to do: an annotation must be removed, or replicas be asked for.
+    waits = settled and approval.wanted is not None and (approval.bypassed or facts.target.replicas == 0)
+    stalled = stuck or (settled and not checking and (approval.refused or (waits and told[READY][0] != "True")))
+    working = not stalled and not (settled and told[READY][0] == "True")
     _, reason, message = told[READY]
     if facts.spec.suspend:
         stalled, working = True, False
