@@ -3,6 +3,9 @@
 import pytest
 import yaml
 
+from assay_operator.builders.check_job import same_template
+from support.golden import NAMES, output, rendered, written
+
 
 @pytest.fixture(scope="session")
 def classes(api):
@@ -21,18 +24,43 @@ def classes(api):
     )
 
 
-@pytest.mark.parametrize("name", ["plain", "sidecars", "everything-taken"])
-def test_rendered_job_and_its_pod_are_taken_under_restricted(api, namespace, classes, root, name):
+STRICT = "?dryRun=All&fieldValidation=Strict"
+
+
+@pytest.fixture
+def restricted(namespace):
     label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
-    api.merge(f"/api/v1/namespaces/{namespace.name}", label)
-    job = yaml.safe_load((root / "tests" / "operator" / "output" / f"{name}.yaml").read_text())
-    job["metadata"]["namespace"] = namespace.name
-    strict = "?dryRun=All&fieldValidation=Strict"
-    answer = api.http.post(namespace.path("batch/v1", "jobs") + strict, json=job)
+    namespace.api.merge(f"/api/v1/namespaces/{namespace.name}", label)
+    return namespace
+
+
+def taken(namespace, group, plural, body) -> dict:
+    body = {**body, "metadata": {**body["metadata"], "namespace": namespace.name}}
+    answer = namespace.api.http.post(namespace.path(group, plural) + STRICT, json=body)
     assert answer.status_code == 201, answer.text
-    stored = answer.json()["spec"]
-    assert stored["podReplacementPolicy"] == "Failed"
+    return answer.json()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rendered_job_and_its_pod_are_taken_under_restricted(restricted, classes, name):
+    job = yaml.safe_load(output(name).read_text())
+    assert taken(restricted, "batch/v1", "jobs", job)["spec"]["podReplacementPolicy"] == "Failed"
     pod = {"apiVersion": "v1", "kind": "Pod", **job["spec"]["template"]}
     pod["metadata"] = {**pod["metadata"], "name": "check"}
-    answer = api.http.post(namespace.path("v1", "pods") + strict, json=pod)
-    assert answer.status_code == 201, answer.text
+    taken(restricted, "v1", "pods", pod)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_job_of_a_target_as_the_api_server_stores_it_is_known_again_as_stored(restricted, classes, name):
+    """Both are full of defaults and rewritten quantities, and must not look edited because of it."""
+    template = written(name)["deployment"]
+    selector = {"matchLabels": template["metadata"]["labels"]}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "assay"}}
+    deployment["spec"] = {"selector": selector, "template": template}
+    stored = taken(restricted, "apps/v1", "deployments", deployment)["spec"]["template"]
+    made = rendered(name, stored)
+    job = taken(restricted, "batch/v1", "jobs", made)
+    assert same_template(made["spec"]["template"], job["spec"]["template"])
+    other = {**made["spec"]["template"]["spec"]["containers"][0], "image": "another"}
+    edited = {**made["spec"]["template"], "spec": {**made["spec"]["template"]["spec"], "containers": [other]}}
+    assert not same_template(edited, job["spec"]["template"])

@@ -2,49 +2,87 @@
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_operator.builders.check_job import check_job, job_name, same_template
+from assay_operator.builders.check_job import job_name, same_template
 from assay_operator.builders.inputs import Inputs, environment_of, inputs_of
 from assay_operator.builders.pod_template import base_model, check_template
 from assay_operator.errors import RenderError
-from assay_operator.models.observed import ServedModel, Target, Variant
 from assay_operator.models.spec import Spec
-from assay_operator.models.status import Pack, Status
+from assay_operator.models.status import Pack
+from support.golden import NAMES, output, rendered, written
 from support.packs import GOOD, spec, template
 from support.world import World
 
-HERE = Path(__file__).parent
-NAMES = sorted(path.stem for path in (HERE / "input").glob("*.yaml"))
-
-
-def rendered(name: str) -> dict:
-    given_ = yaml.safe_load((HERE / "input" / f"{name}.yaml").read_text())
-    wanted = Spec.model_validate(given_["variant"])
-    variant = Variant("shop", "assay", "uid-1", 1, "1", datetime(2026, 1, 1, tzinfo=UTC), wanted, Status())
-    target = Target("assay", "uid-2", "1", 1, True, given_["deployment"], ServedModel(), True, 1, 2, 2, 2, 2, 2)
-    pack = Pack(uri=wanted.model.uri, digest=wanted.model.digest or "", precision=wanted.model.precision or "")
-    return check_job(variant, wanted, target, pack, inputs_of(wanted, pack, target.template), 1)
+TAKEN_OF_THE_POD = {
+    "serviceAccountName",
+    "automountServiceAccountToken",
+    "securityContext",
+    "nodeSelector",
+    "tolerations",
+    "runtimeClassName",
+    "priorityClassName",
+    "imagePullSecrets",
+    "volumes",
+}
+TAKEN_OF_THE_CONTAINER = {
+    "name",
+    "image",
+    "imagePullPolicy",
+    "workingDir",
+    "envFrom",
+    "volumeMounts",
+    "securityContext",
+}
+OWN = {"restartPolicy", "enableServiceLinks", "affinity", "initContainers", "containers"}
+OWN_OF_THE_CONTAINER = {"command", "args", "env", "resources", "terminationMessagePath", "terminationMessagePolicy"}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_job_is_rendered_as_written_down(name):
-    path = HERE / "output" / f"{name}.yaml"
     made = rendered(name)
     if os.environ.get("GOLDEN") == "write":
-        path.write_text(yaml.safe_dump(made, sort_keys=False, width=120))
-    assert made == yaml.safe_load(path.read_text())
+        output(name).write_text(yaml.safe_dump(made, sort_keys=False, width=120))
+    assert made == yaml.safe_load(output(name).read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_taken_over_is_taken_as_it_is_and_nothing_else_is(name):
+    target, pod = written(name)["deployment"]["spec"], rendered(name)["spec"]["template"]["spec"]
+    assert set(pod) <= TAKEN_OF_THE_POD | OWN
+    for field in TAKEN_OF_THE_POD & set(target):
+        assert pod[field] == target[field], field
+    assert set(pod.get("affinity", {})) <= {"nodeAffinity"}
+    assert pod.get("affinity", {}).get("nodeAffinity") == target.get("affinity", {}).get("nodeAffinity")
+    (made,) = pod["containers"]
+    source = next(entry for entry in target["containers"] if entry["name"] == made["name"])
+    assert made["name"] == written(name)["variant"].get("container", "classifier")
+    assert set(made) <= TAKEN_OF_THE_CONTAINER | OWN_OF_THE_CONTAINER
+    for field in TAKEN_OF_THE_CONTAINER & set(source):
+        assert made[field] == source[field], field
+    assert made["resources"].get("limits") == source["resources"].get("limits")
+    assert [entry for entry in source["env"] if entry["name"] != "CHECK_JOB_UID"] == made["env"][:-1]
+    assert (made["command"], made["terminationMessagePath"]) == (["assay", "check"], "/dev/termination-log")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_check_is_no_replica_for_anybody_who_selects_by_labels(name):
+    template = rendered(name)["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    own = {"app.kubernetes.io/component": "check", "assay.dev/modelvariant": "assay"}
+    assert labels == own | {"sidecar.istio.io/inject": "false"}
+    assert set(template["metadata"]["annotations"].values()) == {"false", "disabled"}
+    target = written(name)["deployment"]["metadata"]["labels"]
+    assert not set(target.items()) <= set(labels.items())
 
 
 def test_pairs_are_complete():
-    assert sorted(path.stem for path in (HERE / "output").glob("*.yaml")) == NAMES
-    assert len(NAMES) >= 3
+    assert sorted(path.stem for path in output("plain").parent.glob("*.yaml")) == NAMES
+    assert len(NAMES) >= 10
 
 
 def test_name_fits_a_label_and_is_the_same_for_the_same_attempt():
