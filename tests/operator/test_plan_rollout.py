@@ -51,6 +51,25 @@ def test_fault_23_46_pod_whose_pack_does_not_fit_is_rolled_back_early(swapped, c
     assert "it does not fit" in swapped.message()
 
 
+def test_fault_46_pod_on_a_node_without_the_features_is_told_and_the_others_serve(swapped):
+    swapped.misfit = Termination(78, "Error", '{"code":"CpuFeatureMissing","message":"no vnni"}', finished=swapped.now)
+    swapped.pods.append(swapped.pod(9, ready=False, waiting="CrashLoopBackOff"))
+    swapped.misfit, swapped.replicas = None, 3
+    swapped.events.clear()
+    swapped.reconcile()
+    swapped.reconcile()
+    assert swapped.reason("RolledOut") == "False CpuFeatureMissing"
+    assert swapped.ready() == "False CpuFeatureMissing"
+    assert swapped.reason("Stalled") == "True CpuFeatureMissing"
+    assert "2 of 3 replicas serve" in swapped.message()
+    assert "no vnni" in swapped.message()
+    assert [(event.reason, event.warning) for event in swapped.events] == [("CpuFeatureMissing", True)]
+    assert served(swapped.model) == served(GOOD_MODEL)
+    swapped.pods[-1] = swapped.pod(10)
+    swapped.settle()
+    assert swapped.ready() == "True Serving"
+
+
 def test_pack_that_a_pod_cannot_fetch_has_until_the_deadline(swapped):
     swapped.edit(model=dict(OTHER))
     swapped.reconcile()

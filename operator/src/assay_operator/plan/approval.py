@@ -38,7 +38,9 @@ def approve(facts: Facts) -> Approval:
         last = facts.status.last_check
         told = f": {last.message}" if last and last.verdict == "Pass" and last.inputs_hash == good.inputs_hash else ""
         return Approval("Passed", reasons.CHECK_PASSED, f"{good.uri} has passed{told}", facts.served(good))
-    if facts.variant.skip_check and facts.variant.skip_check == facts.asked.digest and rejection is None:
+    # Breaking the glass overrules a check, also one that has refused; it does not repeat a rollout that has failed.
+    tried = rejection is not None and rejection.stage == "Rollout"
+    if facts.variant.skip_check and facts.variant.skip_check == facts.asked.digest and not tried:
         message = (
             f"{facts.asked.uri} is rolled out without a check, because the annotation assay.dev/skip-check says so"
         )

@@ -13,7 +13,7 @@ from assay_operator.models.result import CheckResult, parse_result
 from assay_operator.models.status import LastCheck, Pack
 from assay_operator.plan import reasons
 from assay_operator.plan.facts import Facts
-from assay_operator.plan.judgement import Outcome, judge, late_start, newest_pod, start_by
+from assay_operator.plan.judgement import Outcome, judge, lasting, late_start, newest_pod, start_by
 from assay_operator.plan.wording import sentences
 
 FIRST_BACKOFF_S = 10  # a registry's or a noisy neighbour's hiccup
@@ -67,9 +67,12 @@ def find(facts: Facts, pack: Pack) -> Finding:
 
 
 def _outcome(facts: Facts, job: CheckJob, pack: Pack) -> Outcome:
+    return judge(job, facts.spec, pack, _yardstick(facts))
+
+
+def _yardstick(facts: Facts) -> Pack:
     wanted = facts.spec.check.compare_with
-    yardstick = Pack(uri=wanted.uri, digest=wanted.digest or "") if wanted else facts.base
-    return judge(job, facts.spec, pack, yardstick)
+    return Pack(uri=wanted.uri, digest=wanted.digest or "") if wanted else facts.base
 
 
 def _conflict(inputs: Inputs, name: str, why: str) -> Finding:
@@ -143,6 +146,9 @@ def _next(facts: Facts, pack: Pack, inputs: Inputs, outcomes: list[tuple[CheckJo
 def _after(facts: Facts, pack: Pack, inputs: Inputs, attempt: int, last: LastCheck | None) -> Finding:
     if attempt == 0 or last is None:
         return _due(facts, pack, inputs, 1)
+    if lasting(last, (pack.uri, _yardstick(facts).uri, facts.spec.check.dataset.uri)):
+        message = sentences(last.message, f"Another attempt would end in the same way (Job {last.job_name})")
+        return Finding("Exhausted", _reason(last), message, inputs, attempt, check=last)
     noted = facts.status.target if facts.status.target.inputs_hash == str(inputs) else None
     if attempt >= facts.spec.check.max_attempts:
         told = f"That was attempt {attempt} of {facts.spec.check.max_attempts} (Job {last.job_name})"

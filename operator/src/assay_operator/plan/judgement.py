@@ -12,6 +12,9 @@ from assay_operator.plan import reasons
 
 QUOTED = 300  # characters of a foreign message: enough for a scheduler's sentence, short enough for a condition
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+LASTING = frozenset({"DigestMismatch", "PrecisionMismatch", "PackInvalid", "DatasetInvalid"})
+"""Reasons of an Error that lie in the bytes asked for, which a digest or the image holds fast."""
+BUILTIN = "builtin:"  # in the image, and so there from the start or never
 WAITING_FOR_IMAGE = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
 )
@@ -47,6 +50,17 @@ def judge(job: CheckJob, spec: Spec, candidate: Pack, yardstick: Pack) -> Outcom
         said = job.failed.message or job.failed.reason
         return Outcome(_failure(job, pod, reasons.CHECK_CRASHED, f"the check's pod is gone: {said[:QUOTED]}"))
     return Outcome(_failure(job, pod, reasons.CHECK_RESULT_INVALID, result))
+
+
+def lasting(check: LastCheck, fetched: tuple[str, str, str]) -> bool:
+    """Whether another attempt would meet the same error. fetched: the URIs of candidate, yardstick and dataset."""
+    if check.verdict != "Error":
+        return False
+    if check.reason == reasons.PACK_UNAVAILABLE:
+        # They are fetched in this order, so what is missing is the first that was not measured.
+        known = (check.model_digest, check.yardstick_digest, "")
+        return next(uri for uri, digest in zip(fetched, known, strict=True) if not digest).startswith(BUILTIN)
+    return check.reason in LASTING
 
 
 def late_start(job: CheckJob, spec: Spec) -> LastCheck | None:

@@ -14,6 +14,7 @@ CHECK_IMAGE_PULL_FAILED: Final = "CheckImagePullFailed"
 CHECK_UNSCHEDULABLE: Final = "CheckUnschedulable"
 CHECK_CRASHED: Final = "CheckCrashed"
 CHECK_RESULT_INVALID: Final = "CheckResultInvalid"
+PACK_UNAVAILABLE: Final = "PackUnavailable"
 YARDSTICK_NOT_APPROVED: Final = "YardstickNotApproved"
 JOB_NAME_CONFLICT: Final = "JobNameConflict"
 

@@ -24,7 +24,7 @@ class Progress:
     """How far it is.
 
     Moving: pods are being replaced. Idle: complete, and no pod to prove it. Failed: a trial that must be undone.
-    Stuck: what ought to work does not come up, and there is nothing better to go back to.
+    Stuck: what ought to work does not come up, or not on every node, and there is nothing better to go back to.
     """
 
     state: State
@@ -41,6 +41,10 @@ def progress(facts: Facts, approval: Approval, model: ServedModel, *, undoing: b
     target = facts.target
     name = model.uri or facts.base.uri
     if not is_trial(facts, approval, model):
+        unready = [pod for pod in live(facts) if not pod.ready]
+        if not undoing and (wrong := _misfit(unready, model)):
+            # A node without the pack's CPU features, or other bytes behind its URI: the pods that were there serve on.
+            return Progress("Stuck", wrong[0], f"{_count(facts, model)} serve {name}; {wrong[1]}")
         if target.rolled:
             return Progress("Complete", reasons.ROLLOUT_COMPLETE, f"all {target.updated} replicas serve {name}")
         # What is proved is not on trial: it may take its time as long as Kubernetes sees progress.
@@ -104,20 +108,29 @@ def _trial(facts: Facts, model: ServedModel, name: str) -> Progress:
 
 
 def _early_failure(facts: Facts, model: ServedModel, start: datetime) -> Progress | None:
+    if wrong := _misfit(live(facts), model):
+        return Progress("Failed", *wrong)
     for pod in live(facts):
-        if not same_pack(pod.model, model) or pod.ended is None:
-            continue
-        code, said = misfit_code(pod.ended)
-        if pod.ended.exit_code == MISFIT_EXIT_CODE and code and code != "PackUnavailable":
-            # A pack that cannot be fetched may be there a moment later: that one has until the deadline.
-            return Progress("Failed", code, f"pod {pod.name} ended with exit code {MISFIT_EXIT_CODE}: {said}")
-        if pod.restarts > CRASHES_TOLERATED and not pod.ready:
+        crashed = same_pack(pod.model, model) and pod.ended is not None and not pod.ready
+        if crashed and pod.restarts > CRASHES_TOLERATED:
             return Progress("Failed", reasons.SOAK_FAILED, sentences("the pods do not stay up", _trouble(facts, model)))
     blocked = facts.target.replica_failure
     if blocked is not None and blocked.status and _since(blocked.updated or blocked.since, start):
         return Progress(
             "Failed", reasons.REPLICA_FAILURE, f"Kubernetes does not create the pods: {blocked.message[:300]}"
         )
+    return None
+
+
+def _misfit(pods: list[Pod], model: ServedModel) -> tuple[str, str] | None:
+    """Why one of the pods does not serve the model and never will: its code, and a sentence."""
+    for pod in pods:
+        if not same_pack(pod.model, model) or pod.ended is None or pod.ended.exit_code != MISFIT_EXIT_CODE:
+            continue
+        code, said = misfit_code(pod.ended)
+        # A pack that cannot be fetched may be there a moment later: that one has until the deadline.
+        if code and code != reasons.PACK_UNAVAILABLE:
+            return code, f"pod {pod.name} ended with exit code {MISFIT_EXIT_CODE}: {said}"
     return None
 
 
