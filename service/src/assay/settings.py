@@ -137,6 +137,18 @@ class Settings(BaseSettings):
     drain_store_timeout_s: float = Field(default=5, ge=0, le=600)
     """Seconds, after the last answer of a drain, for what waits to be stored; the rest is lost, and counted."""
 
+    traces_endpoint: str = Field(default="", pattern=r"^$|^https?://[^/]")
+    """Where traces of requests are sent, by OTLP over HTTP: a collector (``http://collector:4318``), or the whole
+    address if it is not at ``/v1/traces``; empty traces nothing. Headers it asks for go into
+    ``OTEL_EXPORTER_OTLP_HEADERS``."""
+
+    traces_ratio: float = Field(default=1, ge=0, le=1)
+    """Share of requests that are traced where their caller has not decided (``traceparent``)."""
+
+    drain_traces_timeout_s: float = Field(default=2, ge=0, le=600)
+    """Seconds, after the last answer of a drain, for traces that wait to be sent, at the same time as what is to be
+    stored; a collector that works takes them in less than one."""
+
     termination_log: Path = TERMINATION_LOG
     """File for the container's last words; written only where it exists, as it does in a pod."""
 

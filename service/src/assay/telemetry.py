@@ -39,6 +39,9 @@ BATCH_SIZES = (1, 2, 4, 8, 16, 32)
 STORE_DROPS = ("QueueFull", "SinkFailed", "DrainDeadline")
 """Why an answer is not stored: no room in the queue, refused by a sink that takes others, or too late in the drain."""
 
+TRACE_DROPS = ("QueueFull", "CollectorFailed", "DrainDeadline")
+"""Why a request's trace is not sent: no room in the queue, not taken by the collector, or too late in the drain."""
+
 _SMOOTHING = 0.02  # weight of one request in the mean cost: the last 50 or so, a second at full load
 
 
@@ -108,6 +111,9 @@ class Telemetry:
         dropped = counter("assay_store_dropped", "Answers not stored, by reason.", ["reason"])
         self.store_dropped = {reason: dropped.labels(reason) for reason in STORE_DROPS}
         self.store_queue_bytes = gauge("assay_store_queue_bytes", "Bytes of the answers that wait to be stored.")
+        self.traces_sent = counter("assay_traces_sent", "Requests whose trace the collector has taken.")
+        lost = counter("assay_traces_dropped", "Requests whose trace was not sent, by reason.", ["reason"])
+        self.traces_dropped = {reason: lost.labels(reason) for reason in TRACE_DROPS}
         self.mean_cost_s = math.nan
         self._ceiling.set(math.nan)  # unknown until something was measured
         self._limit_cores = math.nan
@@ -149,12 +155,12 @@ class Telemetry:
         """Count an image by its size."""
         self._pixels.observe(pixels)
 
-    def observe_request(self, code: int, seconds: float) -> None:
-        """Count a finished request by its status."""
+    def observe_request(self, code: int, seconds: float, exemplar: dict[str, str] | None = None) -> None:
+        """Count a finished request by its status. ``exemplar``: labels of its trace, told in OpenMetrics only."""
         if code not in self._by_code:
             self._by_code[code] = (self._duration.labels(str(code)), self._requests.labels(str(code)))
         duration, requests = self._by_code[code]
-        duration.observe(seconds)
+        duration.observe(seconds, exemplar)
         requests.inc()
 
     def count_rejected(self, reason: str) -> None:

@@ -17,6 +17,7 @@ from assay.http.problems import INFERENCE_ROOT, internal, of_request_error
 from assay.serving.errors import RequestError
 from assay.serving.process import Process
 from assay.serving.request import Answer
+from assay.tracing.finished import Finished
 
 CLASSIFY = "/v1/classify"
 
@@ -28,6 +29,9 @@ def classifies(path: str) -> bool:
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 """A client's request id is kept when it is of this form; it goes into headers and logs."""
+
+_INFER = f"{INFERENCE_ROOT}/models/{{model}}/infer"
+"""The other route as spans are named: without what a client may choose."""
 
 _OK = 200
 
@@ -125,7 +129,7 @@ class Envelope:
         except RequestError as error:
             self._process.telemetry.count_rejected(error.code)
             await of_request_error(error, scope["path"])(scope, receive, dressed)
-            self._count(record)
+            self._count(scope, record)
             return
         if not self._concurrent:
             self._clock.skip()
@@ -140,29 +144,57 @@ class Envelope:
         finally:
             self._concurrent -= 1
             lifecycle.leave()  # a drain that waits for this goes on in a later turn of the loop, when all here is done
-            self._count(record)
+            self._count(scope, record)
             if record.stored and record.status == _OK and self._process.store is not None:
                 for image, result in record.stored:
                     self._process.store.offer(record.request_id, image, result)
 
-    def _count(self, record: Record) -> None:
+    def _count(self, scope: Scope, record: Record) -> None:
         finished = time.perf_counter()
+        seconds = finished - record.started
         telemetry = self._process.telemetry
         if record.reason:
             telemetry.count_rejected(record.reason)
-        if record.status:
-            telemetry.observe_request(record.status, finished - record.started)
+        stages: dict[str, float] = {}
+        cost_s = 0.0
         if record.answer is not None:
             stages = {**record.answer.stages, "respond": finished - record.answer.finished}
-            telemetry.observe_answer(stages, record.answer.cpu_s + self._clock.share())
+            cost_s = record.answer.cpu_s + self._clock.share()
+            telemetry.observe_answer(stages, cost_s)
+        trace: dict[str, str] | None = None
+        if self._process.traces is not None:
+            ended = Finished(
+                name=f"{scope['method']} {CLASSIFY if scope['path'] == CLASSIFY else _INFER}",
+                status=record.status,
+                reason=record.reason,
+                seconds=seconds,
+                ended_ns=time.time_ns(),
+                stages=stages,
+                attributes=self._attributes(record, cost_s),
+            )
+            trace = self._process.traces.offer(ended, scope["headers"])
+        if record.status:
+            telemetry.observe_request(record.status, seconds, trace)
         if self._process.settings.access_log:
             _log.info(
                 "A request was answered.",
                 request_id=record.request_id,
                 status=record.status,
                 reason=record.reason or None,
-                milliseconds=round((finished - record.started) * 1000, 2),
+                milliseconds=round(seconds * 1000, 2),
+                **(trace or {}),
             )
+
+    def _attributes(self, record: Record, cost_s: float) -> dict[str, str | float]:
+        """What a trace tells beside times and status."""
+        attributes: dict[str, str | float] = {"assay.request_id": record.request_id}
+        if self._variant:
+            attributes["assay.variant"] = self._variant.decode()
+        if (path := self._process.slot.path) is not None:
+            attributes["assay.model.digest"] = path.model.pack.digest
+        if record.answer is not None:
+            attributes["assay.cost_seconds"] = cost_s
+        return attributes
 
 
 def _request_id(scope: Scope) -> str:

@@ -87,19 +87,32 @@ class Server(uvicorn.Server):
         else:
             _log.warning("Some requests were not finished in time.", drain_timeout_s=settings.drain_timeout_s)
             self.force_exit = True
-        if (store := self._process.store) is not None and (lost := await store.flush(settings.drain_store_timeout_s)):
+        await asyncio.gather(self._flush_store(), self._flush_traces())
+        self.should_exit = True
+
+    async def _flush_store(self) -> None:
+        timeout_s = self._process.settings.drain_store_timeout_s
+        if (store := self._process.store) is not None and (lost := await store.flush(timeout_s)):
             _log.warning(
                 "Some answers could not be stored in time; they are lost.",
                 answers=lost,
-                drain_store_timeout_s=settings.drain_store_timeout_s,
+                drain_store_timeout_s=timeout_s,
             )
-        self.should_exit = True
+
+    async def _flush_traces(self) -> None:
+        timeout_s = self._process.settings.drain_traces_timeout_s
+        if (traces := self._process.traces) is not None and (lost := await traces.flush(timeout_s)):
+            _log.warning(
+                "Some traces could not be sent in time; they are lost.", requests=lost, drain_traces_timeout_s=timeout_s
+            )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close every connection, then the store: a write must not be under way when the interpreter ends."""
+        """Close every connection, then store and traces: nothing must be written when the interpreter ends."""
         await super().shutdown(sockets)
         if self._process.store is not None:
             self._process.store.close()
+        if self._process.traces is not None:
+            self._process.traces.close()
 
 
 def make_server(settings: Settings) -> Server:

@@ -3,9 +3,11 @@
 import asyncio
 import statistics
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import structlog
 
+from assay.errors import SettingsError
 from assay.platform.cpu import CpuLimit, cpu_limit
 from assay.platform.memory import memory_limit_bytes, return_large_blocks
 from assay.serving.admission import Admission
@@ -22,6 +24,9 @@ from assay.settings import Settings
 from assay.storage.queue import StoreQueue
 from assay.storage.sinks import Sink
 from assay.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from assay.tracing.export import Traces
 
 _INPUT_SHARE = 42
 """Request bodies may hold this fraction of the memory limit, and pictures that are being decoded as much again. Of the
@@ -70,6 +75,7 @@ class Process:
     lifecycle: Lifecycle
     cache: Cache | None
     store: StoreQueue | None
+    traces: "Traces | None"
     slot: Slot = field(default_factory=Slot)
 
     async def load(self) -> None:
@@ -150,6 +156,22 @@ def _store(settings: Settings, memory: int | None, telemetry: Telemetry) -> Stor
     return store
 
 
+def _traces(settings: Settings, telemetry: Telemetry) -> "Traces | None":
+    """The queue of traces to be sent, if any are. Raises `SettingsError` where what sends them is not installed."""
+    if not settings.traces_endpoint:
+        return None
+    try:
+        from assay.tracing.export import Traces  # here: a process without traces pays nothing for what they need
+    except ImportError as error:
+        raise SettingsError(
+            f"ASSAY_TRACES_ENDPOINT is set, and what sends traces is not installed ({error.name}): "
+            "pip install 'assay[traces]'."
+        ) from error
+    traces = Traces(settings.traces_endpoint, settings.traces_ratio, telemetry)
+    _log.info("Requests are traced.", endpoint=traces.endpoint, ratio=settings.traces_ratio)
+    return traces
+
+
 def build_process(settings: Settings) -> Process:
     """The objects of a process with these settings; its model is not loaded yet."""
     return_large_blocks()
@@ -180,4 +202,5 @@ def build_process(settings: Settings) -> Process:
         lifecycle=Lifecycle(telemetry),
         cache=cache,
         store=_store(settings, memory, telemetry),
+        traces=_traces(settings, telemetry),
     )
