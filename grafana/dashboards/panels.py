@@ -30,15 +30,18 @@ SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 @dataclass(frozen=True)
 class Query:
-    """One expression of a panel. `legend` may name labels as `{{label}}`."""
+    """One expression of a panel. `legend` may name labels as `{{label}}`; `exemplars` are drawn as dots."""
 
     expr: str
     legend: str = "__auto"
+    exemplars: bool = False
 
 
 def _target(query: Query, number: int, *, instant: bool = False) -> prometheus.Dataquery:
     made = prometheus.Dataquery().expr(query.expr).legend_format(query.legend).ref_id(chr(ord("A") + number))
     made.datasource(SOURCE)
+    if query.exemplars:
+        made.exemplar(True)
     return made.instant().format(PromQueryFormat.TABLE) if instant else made.range()
 
 

@@ -34,9 +34,9 @@ def mean(metric: str, extra: str = "") -> str:
     return f"{rate(f'{metric}_sum', extra)} / {rate(f'{metric}_count', extra)}"
 
 
-def quantiles(metric: str, extra: str = "") -> list[Query]:
-    """The three quantiles that latency is told by."""
-    return [Query(quantile(q, metric, extra), f"p{q * 100:.0f}") for q in (0.5, 0.95, 0.99)]
+def quantiles(metric: str, extra: str = "", *, exemplars: bool = False) -> list[Query]:
+    """The three quantiles that latency is told by; exemplars, which are the same for all of them, with the last."""
+    return [Query(quantile(q, metric, extra), f"p{q * 100:.0f}", exemplars and q == 0.99) for q in (0.5, 0.95, 0.99)]
 
 
 OK = 'code="200"'
@@ -115,7 +115,8 @@ def _latency(board: Board) -> None:
     board.row(
         "Latency",
         graph("Latency of answered requests", "From the first byte read to the last byte handed over, in the pod: "
-              "what lies between pod and caller is not in it.", "s", *quantiles(duration, OK), thresholds=(P99_S,)),
+              "what lies between pod and caller is not in it. Dots are requests that were traced.", "s",
+              *quantiles(duration, OK, exemplars=True), thresholds=(P99_S,)),
         graph("p99 by pod", "One pod that stands out has a busy neighbour, a smaller limit or another model.", "s",
               Query(quantile(0.99, duration, OK, "pod"), "{{pod}}"), thresholds=(P99_S,)),
         graph("Mean latency by status", "Refusals should be quick: a slow 429 costs what it was meant to save.", "s",
@@ -196,7 +197,7 @@ def _queue(board: Board) -> None:
 def _options(board: Board) -> None:
     hits, misses = rate("assay_cache_hits_total"), rate("assay_cache_misses_total")
     board.row(
-        "Cache, batching, store (what is switched off stays at nothing)",
+        "Cache, batching, store, traces (what is switched off stays at nothing)",
         graph("Cache: share of hits", "Requests answered from the cache, or by an equal one under way.", "percentunit",
               Query(f"{hits} / ({hits} + {misses} > 0)", "hits"), span=6, top=1),
         graph("Cache: memory", "Bytes that cached answers take.", "bytes",
@@ -211,6 +212,9 @@ def _options(board: Board) -> None:
               Query(rate("assay_store_dropped_total", by="reason"), "{{reason}}"), span=6, stacked=True),
         graph("Store: waiting", "Bytes of answers that wait to be stored; what comes on top of a full queue is "
               "dropped.", "bytes", Query(f"sum by (pod) ({series('assay_store_queue_bytes')})", "{{pod}}"), span=6),
+        graph("Traces: sent and dropped", "Requests whose trace the collector took, and those that it will not see; no "
+              "request fails for it.", "ops", Query(rate("assay_traces_sent_total"), "sent"),
+              Query(rate("assay_traces_dropped_total", by="reason"), "{{reason}}"), span=6, stacked=True),
     )  # fmt: skip
 
 

@@ -16,6 +16,14 @@ pytestmark = pytest.mark.system
             "settings.STORE_URI=s3://answers/a,terminationGracePeriodSeconds=24",
             "a stopping pod needs 25: drain.delaySeconds + drain.timeoutSeconds + drain.storeTimeoutSeconds + 5",
         ),
+        (
+            "settings.TRACES_ENDPOINT=http://c:4318,terminationGracePeriodSeconds=21",
+            "a stopping pod needs 22: drain.delaySeconds + drain.timeoutSeconds + drain.tracesTimeoutSeconds + 5",
+        ),
+        (
+            "settings.TRACES_ENDPOINT=http://c:4318,settings.STORE_URI=s3://a/b,terminationGracePeriodSeconds=24",
+            "a stopping pod needs 25: drain.delaySeconds + drain.timeoutSeconds + drain.storeTimeoutSeconds + 5",
+        ),
         ("settings.DEADLINE_MS=10001", "settings.DEADLINE_MS is 10001, and drain.timeoutSeconds is 10"),
         ("resources.limits.memory=null", "resources.limits.memory is missing"),
         ("resources.limits.cpu=null", "resources.limits.cpu is missing"),

@@ -126,6 +126,20 @@ def test_grace_period_has_time_to_store_what_waits(chart, where):
     assert (env["ASSAY_STORE_URI"], env["ASSAY_DRAIN_STORE_TIMEOUT_S"]) == ("s3://answers/a", "40")
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "settings.TRACES_ENDPOINT=http://c:4318",
+        "extraEnv[0].name=ASSAY_TRACES_ENDPOINT,extraEnv[0].value=http://c:4318",
+    ],
+)
+def test_grace_period_has_time_to_send_the_traces_that_wait(chart, where):
+    objects = chart.render("--set", f"settings.STORE_URI=s3://a/b,drain.tracesTimeoutSeconds=7,{where}")
+    assert objects.get("Deployment", "assay")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 27
+    env = objects.environment()
+    assert (env["ASSAY_TRACES_ENDPOINT"], env["ASSAY_DRAIN_TRACES_TIMEOUT_S"]) == ("http://c:4318", "7")
+
+
 def test_settings_become_environment_with_whole_numbers(chart):
     env = chart.render("--set", "settings.MAX_BODY_BYTES=16777216,settings.LOG_FORMAT=json").environment()
     assert env["ASSAY_MAX_BODY_BYTES"] == "16777216"

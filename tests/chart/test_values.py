@@ -17,12 +17,12 @@ from assay_operator.settings import Settings as OperatorSettings
 OWN_SETTINGS = {
     "MODEL_URI", "MODEL_DIGEST", "MODEL_PRECISION", "VARIANT", "BASE_MODEL_URI", "BASE_MODEL_DIGEST",
     "CPU_LIMIT_MILLICORES", "MEMORY_LIMIT_BYTES", "CACHE_DIR", "DRAIN_DELAY_S", "DRAIN_TIMEOUT_S",
-    "DRAIN_STORE_TIMEOUT_S", "HOST", "PORT",
+    "DRAIN_STORE_TIMEOUT_S", "DRAIN_TRACES_TIMEOUT_S", "HOST", "PORT",
 }  # fmt: skip
 
 
 OF_THE_IMAGE = {"BUILTIN_DIR", "TERMINATION_LOG"}  # where things lie in the image and the pod
-BOUNDS = ("type", "enum", "minimum", "maximum", "exclusiveMinimum")
+BOUNDS = ("type", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum")
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +177,7 @@ def test_drain_has_the_bounds_of_the_service(schema):
         "delaySeconds": "drain_delay_s",
         "timeoutSeconds": "drain_timeout_s",
         "storeTimeoutSeconds": "drain_store_timeout_s",
+        "tracesTimeoutSeconds": "drain_traces_timeout_s",
     }.items():
         part = part_of(schema, ("drain", value))
         assert [part["minimum"], part["maximum"]] == [fields[setting]["minimum"], fields[setting]["maximum"]]

@@ -195,6 +195,26 @@ def test_dead_store_loses_answers_and_nothing_else(story):
     assert set(lines(story, "service", "Requests by status", "store dead")) & {"500", "503"} == set()
 
 
+def test_dead_collector_loses_traces_and_one_that_works_gets_all(story):
+    title = "Traces: sent and dropped"
+    before, after = (lines(story, "service", title, chapter) for chapter in ("shedding", "store dead"))
+    assert top(before["sent"]) > 0
+    assert {name for name, one in before.items() if top(one) > 0} == {"sent"}
+    assert {name for name, one in after.items() if top(one) > 0} == {"CollectorFailed"}
+
+
+def test_dots_of_the_latency_lead_to_traces_of_just_these_requests(story):
+    targets = panel("service", "Latency of answered requests")["targets"]
+    (dotted,) = (target for target in targets if target.get("exemplar"))
+    found = story.prometheus.exemplars(dotted["expr"], story.at["loaded"], story.at["swapping"])
+    assert len(found) > 10
+    roots = {(span.trace_id, span.span_id): span for span in story.traces.spans if not span.parent_id}
+    for one in found:
+        root = roots[one["labels"]["trace_id"], one["labels"]["span_id"]]
+        assert root.seconds == pytest.approx(float(one["value"]), abs=1e-6)
+        assert str(root.attributes["http.response.status_code"]) == one["series"]["code"] == "200"
+
+
 def test_cache_and_batches_of_the_second_model_are_seen(story):
     assert top(lines(story, "service", "Cache: share of hits", "store dead")["hits"]) > 0
     assert top(lines(story, "service", "Cache: memory", "store dead")["assay-2"]) > 0

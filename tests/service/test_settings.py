@@ -23,6 +23,15 @@ def test_variables_are_read(monkeypatch):
     assert settings.model_precision == "INT8"
 
 
+@pytest.mark.parametrize(
+    "endpoint", ["collector:4318", "grpc://c:4317", "http://u:p@c:4318", "http://c/v1/traces?key=k"]
+)
+def test_endpoint_of_traces_is_an_address_without_credentials(monkeypatch, endpoint):
+    monkeypatch.setenv("ASSAY_TRACES_ENDPOINT", endpoint)
+    with pytest.raises(SettingsError, match=r"ASSAY_TRACES_ENDPOINT=.*: write http://.* OTEL_EXPORTER_OTLP_HEADERS\."):
+        load_settings()
+
+
 def test_empty_variable_counts_as_absent(monkeypatch):
     monkeypatch.setenv("ASSAY_MODEL_URI", "")
     monkeypatch.setenv("ASSAY_MODEL_PRECISION", "")

@@ -1,5 +1,6 @@
 """An OpenTelemetry collector: takes traces by OTLP over HTTP, in a thread of its own, and keeps them decoded."""
 
+import gzip
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ class Span:
     start: int
     end: int
     failed: bool
+    state: str
     attributes: dict[str, object]
     resource: dict[str, object]
 
@@ -49,7 +51,8 @@ def _spans(message: ExportTraceServiceRequest) -> Iterator[Span]:
                 yield Span(
                     span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex(), span.name, span.kind,
                     span.start_time_unix_nano, span.end_time_unix_nano,
-                    span.status.code == span.status.STATUS_CODE_ERROR, _attributes(span.attributes), resource,
+                    span.status.code == span.status.STATUS_CODE_ERROR, span.trace_state,
+                    _attributes(span.attributes), resource,
                 )  # fmt: skip
 
 
@@ -59,6 +62,7 @@ class Collector:
 
     url: str = ""
     paths: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     status: int = 200
     answering: threading.Event = field(default_factory=threading.Event)
@@ -92,8 +96,12 @@ def collector() -> Iterator[Collector]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            message = ExportTraceServiceRequest.FromString(self.rfile.read(int(self.headers["Content-Length"])))
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers["Content-Encoding"] == "gzip":
+                body = gzip.decompress(body)
+            message = ExportTraceServiceRequest.FromString(body)
             taken.paths.append(self.path)
+            taken.headers.append({name.lower(): value for name, value in self.headers.items()})
             taken.answering.wait()
             if taken.status == 200:
                 taken.spans.extend(_spans(message))

@@ -55,6 +55,7 @@ class Prometheus:
                 f"--storage.tsdb.path={folder}/data",
                 f"--web.listen-address=127.0.0.1:{port}",
                 "--web.enable-remote-write-receiver",  # for k6
+                "--enable-feature=exemplar-storage",
                 "--query.lookback-delta=4s",  # what was not seen for four scrapes is gone, k6's series among it
             ],
             stdout=self._log,
@@ -95,6 +96,12 @@ class Prometheus:
         """An expression, now."""
         at = time.time()
         return self.source(at, at).instant(expr)
+
+    def exemplars(self, expr: str, start: float, end: float) -> list[dict]:
+        """Exemplars of the series in an expression, as Grafana asks for them: each with its series' labels."""
+        asked = {"query": self.source(start, end).filled(expr), "start": start, "end": end}
+        told = httpx.get(f"{self.url}/api/v1/query_exemplars", params=asked).raise_for_status().json()["data"]
+        return [{**one, "series": group["seriesLabels"]} for group in told for one in group["exemplars"]]
 
     def wait_for(self, expr: str, what: str, timeout_s: float = 60) -> None:
         """Wait until an expression has a value."""

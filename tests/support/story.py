@@ -15,6 +15,7 @@ import httpx
 
 from assay.packs.archive import read_pack, write_pack
 from assay.platform import cgroup
+from support.collector import Collector, collector
 from support.images import jpeg
 from support.prometheus import SCRAPE_S, Prometheus, load
 from support.s3 import refused_port
@@ -31,11 +32,12 @@ DRAIN_S = 8  # long enough to be seen not to be ready
 
 @dataclass
 class Story:
-    """When each chapter began and the last one ended, in seconds of the epoch; and what k6 found."""
+    """When each chapter began and the last one ended, in seconds of the epoch; what k6 found, and the first traces."""
 
     prometheus: Prometheus
     at: dict[str, float] = field(default_factory=dict)
     k6: dict = field(default_factory=dict)
+    traces: Collector = field(default_factory=Collector)
 
     def begin(self, chapter: str) -> None:
         """A chapter begins."""
@@ -115,11 +117,13 @@ def tell(story: Story, builtin_dir: Path, folder: Path) -> None:
     prometheus = story.prometheus
     with ExitStack() as stack:
         refused = stack.enter_context(refused_port())
+        story.traces = stack.enter_context(collector())
         first = stack.enter_context(running(builtin_dir, cpu_limit_millicores=2000, queue_budget_ms=LITTLE_BUDGET_MS,
-                                            drain_delay_s=1))  # fmt: skip
+                                            drain_delay_s=1, traces_endpoint=story.traces.url))  # fmt: skip
         second_settings = {
             "cache_bytes": 1 << 20, "batching": True, "store_queue_bytes": 1 << 20, "drain_delay_s": DRAIN_S,
             "drain_store_timeout_s": 0.3, "store_uri": "s3://answers/gone", "cpu_limit_millicores": 2000,
+            "traces_endpoint": f"http://127.0.0.1:{refused}",
         }  # fmt: skip
         for name, value in {"ENDPOINT_URL": f"http://127.0.0.1:{refused}", "REGION": "none", "ALLOW_HTTP": "true",
                             "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x"}.items():  # fmt: skip

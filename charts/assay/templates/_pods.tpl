@@ -27,24 +27,40 @@ capabilities:
 
 {{/* Names of the environment that the chart itself sets, as a JSON list: neither `settings` nor `extraEnv` may set them again. */}}
 {{- define "assay.ownEnvironment" -}}
-{{- list "ASSAY_MODEL_URI" "ASSAY_MODEL_DIGEST" "ASSAY_MODEL_PRECISION" "ASSAY_VARIANT" "ASSAY_BASE_MODEL_URI" "ASSAY_BASE_MODEL_DIGEST" "ASSAY_CPU_LIMIT_MILLICORES" "ASSAY_MEMORY_LIMIT_BYTES" "ASSAY_CACHE_DIR" "ASSAY_DRAIN_DELAY_S" "ASSAY_DRAIN_TIMEOUT_S" "ASSAY_DRAIN_STORE_TIMEOUT_S" "ASSAY_HOST" "ASSAY_PORT" | toJson -}}
+{{- list "ASSAY_MODEL_URI" "ASSAY_MODEL_DIGEST" "ASSAY_MODEL_PRECISION" "ASSAY_VARIANT" "ASSAY_BASE_MODEL_URI" "ASSAY_BASE_MODEL_DIGEST" "ASSAY_CPU_LIMIT_MILLICORES" "ASSAY_MEMORY_LIMIT_BYTES" "ASSAY_CACHE_DIR" "ASSAY_DRAIN_DELAY_S" "ASSAY_DRAIN_TIMEOUT_S" "ASSAY_DRAIN_STORE_TIMEOUT_S" "ASSAY_DRAIN_TRACES_TIMEOUT_S" "ASSAY_HOST" "ASSAY_PORT" | toJson -}}
 {{- end -}}
 
-{{/* Whether answers are stored, as "true" or nothing: the URI may also come from a Secret, through extraEnv. */}}
-{{- define "assay.stores" -}}
-{{- $stores := .Values.settings.STORE_URI -}}
-{{- range .Values.extraEnv -}}
-{{- if eq .name "ASSAY_STORE_URI" -}}
-{{- $stores = true -}}
+{{/* Whether a setting is given, as "true" or nothing: it may also come from a Secret, through extraEnv. Takes a list: its name, the context. */}}
+{{- define "assay.isSet" -}}
+{{- $name := index . 0 -}}
+{{- $values := (index . 1).Values -}}
+{{- $isSet := index $values.settings $name -}}
+{{- range $values.extraEnv -}}
+{{- if eq .name (printf "ASSAY_%s" $name) -}}
+{{- $isSet = true -}}
 {{- end -}}
 {{- end -}}
-{{- if $stores -}}true{{- end -}}
+{{- if $isSet -}}true{{- end -}}
+{{- end -}}
+
+{{/* The value of `drain` whose seconds a stopping pod needs after its last answer, or nothing. Answers and traces are flushed at the same time: the longer one counts. */}}
+{{- define "assay.flush" -}}
+{{- $flush := "" -}}
+{{- $longest := 0 -}}
+{{- range $value, $setting := dict "storeTimeoutSeconds" "STORE_URI" "tracesTimeoutSeconds" "TRACES_ENDPOINT" -}}
+{{- $seconds := index $.Values.drain $value | int -}}
+{{- if and (include "assay.isSet" (list $setting $)) (gt $seconds $longest) -}}
+{{- $flush = $value -}}
+{{- $longest = $seconds -}}
+{{- end -}}
+{{- end -}}
+{{- $flush -}}
 {{- end -}}
 
 {{/* Seconds a stopping pod is given. 5: closing connections and leaving the interpreter. */}}
 {{- define "assay.graceNeeded" -}}
-{{- $store := ternary .Values.drain.storeTimeoutSeconds 0 (eq (include "assay.stores" .) "true") -}}
-{{- add (int .Values.drain.delaySeconds) (int .Values.drain.timeoutSeconds) (int $store) 5 -}}
+{{- $flush := get .Values.drain (include "assay.flush" .) | default 0 -}}
+{{- add (int .Values.drain.delaySeconds) (int .Values.drain.timeoutSeconds) (int $flush) 5 -}}
 {{- end -}}
 
 {{- define "assay.grace" -}}

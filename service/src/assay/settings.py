@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from assay.constants import TERMINATION_LOG
@@ -23,6 +23,9 @@ _SERVICE_LINK = re.compile(
     r"ASSAY(_[A-Z0-9]+)*_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)"
 )
 """Names Kubernetes injects for every Service of the namespace that is called ``assay`` or ``assay-…``."""
+
+_COLLECTOR = re.compile(r"^$|^https?://[^/?#@]+(/[^?#]*)?$")
+"""An address without what may be a secret: it is logged. The chart's schema has the same pattern."""
 
 _LINK_ADVICE = "Kubernetes sets it for a Service of that name: put `enableServiceLinks: false` into the pod template"
 
@@ -137,10 +140,9 @@ class Settings(BaseSettings):
     drain_store_timeout_s: float = Field(default=5, ge=0, le=600)
     """Seconds, after the last answer of a drain, for what waits to be stored; the rest is lost, and counted."""
 
-    traces_endpoint: str = Field(default="", pattern=r"^$|^https?://[^/]")
+    traces_endpoint: str = Field(default="", json_schema_extra={"pattern": _COLLECTOR.pattern})
     """Where traces of requests are sent, by OTLP over HTTP: a collector (``http://collector:4318``), or the whole
-    address if it is not at ``/v1/traces``; empty traces nothing. Headers it asks for go into
-    ``OTEL_EXPORTER_OTLP_HEADERS``."""
+    address if it is not at ``/v1/traces``; empty traces nothing. Credentials go into ``OTEL_EXPORTER_OTLP_HEADERS``."""
 
     traces_ratio: float = Field(default=1, ge=0, le=1)
     """Share of requests that are traced where their caller has not decided (``traceparent``)."""
@@ -160,6 +162,16 @@ class Settings(BaseSettings):
 
     access_log: bool = False
     """Whether every request is logged; off, because the metrics count them and a line costs as much as an answer."""
+
+    @field_validator("traces_endpoint")
+    @classmethod
+    def _is_collector(cls, value: str) -> str:
+        if not _COLLECTOR.fullmatch(value):
+            raise ValueError(
+                "write http:// or https://, host and port, as http://collector:4318; "
+                "credentials go into OTEL_EXPORTER_OTLP_HEADERS"
+            )
+        return value
 
 
 KNOWN = frozenset(PREFIX + name.upper() for name in Settings.model_fields)
@@ -191,4 +203,4 @@ def load_settings(**given: object) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = PREFIX + str(first["loc"][0]).upper() if first["loc"] else PREFIX
-        raise SettingsError(f"{name}={first.get('input')!r}: {first['msg']}.") from error
+        raise SettingsError(f"{name}={first.get('input')!r}: {first['msg'].removeprefix('Value error, ')}.") from error

@@ -13,7 +13,7 @@ from support.collector import ROOT_KIND, collector
 from support.images import jpeg
 from support.s3 import hanging_port
 from support.server import running, wait_until
-from support.tensors import files, infer
+from support.tensors import files, infer, one
 
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 OPEN_METRICS = {"Accept": "application/openmetrics-text; version=1.0.0"}
@@ -39,6 +39,8 @@ def story(builtin_dir):
         server.wait_ready()
         assert server.metrics()["assay_traces_sent_total"] == 0
         taken.answering.clear()
+        pictures = files(jpeg(), jpeg("coffee"))
+        several = one("encoded", [2], "BYTES", binary_data_size=len(pictures))
         answers = {
             "plain": classify(server, "plain"),
             "again": classify(server, "again"),
@@ -46,7 +48,7 @@ def story(builtin_dir):
             "called": classify(server, "called", traceparent=f"00-{TRACE}-{CALLER}-01", tracestate="shop=7"),
             "unsampled": classify(server, "unsampled", traceparent=f"00-{TRACE}-{CALLER}-00"),
             "nonsense": classify(server, "nonsense", traceparent="00-nonsense"),
-            "several": infer(server, one("encoded", [2], "BYTES", parameters={"binary_data_size": len(pictures)}), pictures, **{"X-Request-Id": "several"}),
+            "several": infer(server, several, pictures, **{"X-Request-Id": "several"}),
         }
         httpx.get(f"{server.url}/livez")
         scrapes = [httpx.get(f"{server.url}/metrics", headers=headers).text for headers in ({}, OPEN_METRICS)]
@@ -115,6 +117,7 @@ def test_refusal_has_a_span_with_its_code_and_no_stages(story):
 def test_trace_of_the_caller_is_taken_over(story):
     _, taken, _, _ = story
     assert (taken.root("called").trace_id, taken.root("called").parent_id) == (TRACE, CALLER)
+    assert taken.root("called").state == "shop=7"
     for own in ("plain", "nonsense"):
         assert taken.root(own).parent_id == ""
         assert taken.root(own).trace_id not in ("", TRACE)
@@ -155,7 +158,8 @@ def test_collector_that_never_answers_costs_no_request_and_holds_the_end_up_no_l
         assert server.metrics()["assay_traces_sent_total"] == 0
         server.terminate()
         assert server.wait() == 0
-        assert server.event("Some traces could not be sent")["requests"] == 8
+        # All of them, unless the machine is so busy that an attempt for the first ones has ended.
+        assert 1 <= server.event("Some traces could not be sent")["requests"] <= 8
         assert [event for event in server.events if event["level"] == "error"] == []
         assert server.other_lines == []
 
@@ -183,6 +187,21 @@ def test_nothing_is_sent_by_default_whatever_the_environment_of_opentelemetry_sa
             server.terminate()
             assert server.wait() == 0
         assert taken.paths == []
+
+
+def test_variables_of_opentelemetry_say_who_sends_and_how(builtin_dir, monkeypatch):
+    with collector() as taken:
+        monkeypatch.setenv("OTEL_SERVICE_NAME", "photos")
+        monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=staging,service.instance.id=pod-7")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+        with running(builtin_dir, traces_endpoint=taken.url) as server:
+            server.wait_ready()
+            classify(server, "plain")
+            resource = taken.root("plain").resource
+    told = ("service.name", "deployment.environment", "service.instance.id")
+    assert [resource[name] for name in told] == ["photos", "staging", "pod-7"]
+    assert (taken.headers[0]["x-key"], taken.headers[0]["content-encoding"]) == ("secret", "gzip")
 
 
 def test_endpoint_without_what_sends_traces_ends_with_what_to_install():

@@ -165,7 +165,7 @@ class Traces:
             self._failing, self._warn_again = True, time.monotonic() + _WARNING_EVERY_S
             _log.warning(
                 "The collector takes no traces; they are dropped and counted. Requests are not affected. Check the "
-                "endpoint, and the headers that it asks for.",
+                "endpoint (OTLP over HTTP, as a rule port 4318), and the headers that it asks for.",
                 endpoint=self.endpoint,
                 why=self._complaints.text,
             )

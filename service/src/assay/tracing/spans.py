@@ -1,11 +1,10 @@
 """Spans of finished requests: whose trace a request belongs to, whether it is kept, and where its time went."""
 
-import os
 from collections.abc import Iterable
 from itertools import pairwise
 from socket import gethostname
 
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
 from opentelemetry.trace import Span, SpanKind, StatusCode, format_span_id, format_trace_id, set_span_in_context
@@ -43,13 +42,15 @@ class Spans:
 
     def __init__(self, ratio: float) -> None:
         self._ended = _Ended()
-        resource = Resource.create(
+        own = Resource.create(
             {
-                "service.name": os.environ.get("OTEL_SERVICE_NAME") or "assay",
+                "service.name": "assay",
                 "service.version": __version__,
                 "service.instance.id": gethostname(),  # in a cluster, the pod's name
             }
         )
+        # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win; of itself, the library has it the other way round.
+        resource = own.merge(OTELResourceDetector().detect())
         provider = TracerProvider(ParentBasedTraceIdRatio(ratio), resource, shutdown_on_exit=False)
         provider.add_span_processor(self._ended)
         self._tracer = provider.get_tracer("assay", __version__)
