@@ -44,7 +44,9 @@ def caching(builtin_dir):
 
 @pytest.fixture(scope="module")
 def batching(builtin_dir):
-    with running(builtin_dir, batching=True, cpu_limit_millicores=1000, workers=1, queue_budget_ms=5000) as started:
+    with running(
+        builtin_dir, batching=True, cpu_limit_millicores=1000, workers=1, queue_budget_ms=5000, deadline_ms=60_000
+    ) as started:
         yield started.wait_ready()
         assert [event for event in started.events if event["level"] in ("warning", "error")] == []
 
