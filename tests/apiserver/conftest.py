@@ -11,13 +11,11 @@ import httpx
 import pytest
 import yaml
 
-from support.apiserver import ApiServer, eventually, free_port
+from support.apiserver import KUBE, ApiServer, eventually, free_port
 from support.chart import Chart, find_helm
 from support.controllers import Namespace
 from support.fault_proxy import FaultProxy
 from support.packs import FAST, GOOD, MODEL, spec, template
-
-KUBE = Path.home() / ".cache" / "one-node-kube" / "bin" / "kube"
 
 
 def pytest_collection_modifyitems(items):

@@ -31,6 +31,47 @@ def _may_not_list_jobs(target) -> bool:
     return not target.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"]
 
 
+def test_job_that_a_policy_forbids_is_told_and_its_end_goes_on(target, operator):
+    kinds = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+    policies, bindings = (f"/apis/admissionregistration.k8s.io/v1/{kind}" for kind in kinds)
+    rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}
+    ttl = {"expression": "object.spec.?ttlSecondsAfterFinished.orValue(0) < 3600", "message": "kept too long"}
+    only = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": target.name}}}
+    spec_of_it = {"matchConstraints": {"resourceRules": [rule]}, "validations": [ttl]}
+    target.api.create(policies, {"metadata": {"name": target.name}, "spec": spec_of_it})
+    binding = {"policyName": target.name, "validationActions": ["Deny"], "matchResources": only}
+    target.api.create(bindings, {"metadata": {"name": target.name}, "spec": binding})
+    eventually(lambda: _job_is_refused(target, 422), "the policy holds")
+    target.variant(spec(GOOD))
+    target.wait("True ApiRefused", "Stalled")
+    assert "kept too long" in target.message("Stalled")
+    assert target.message().rpartition(". ")[2].startswith("Change what it names: spec")
+    target.api.delete(f"{policies}/{target.name}")
+    assert target.new_job()
+
+
+def test_fault_12_quota_of_jobs_is_told_and_is_no_missing_right(target, operator):
+    hard = {"count/jobs.batch": "0"}
+    path = target.path("v1", "resourcequotas")
+    target.api.create(path, {"metadata": {"name": "none"}, "spec": {"hard": hard}})
+    target.api.merge(f"{path}/none/status", {"status": {"hard": hard, "used": hard}})  # as its controller would
+    eventually(lambda: _job_is_refused(target, 403), "the quota holds")
+    target.variant(spec(GOOD))
+    target.wait("True ApiRefused", "Stalled")
+    assert "exceeded quota: none" in target.message("Stalled")
+    target.api.delete(f"{path}/none")
+    assert target.new_job()
+
+
+def _job_is_refused(target, status: int) -> bool:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "probe", "image": "probe"}]}
+    job = {
+        "metadata": {"generateName": "probe-"},
+        "spec": {"ttlSecondsAfterFinished": 86400, "template": {"spec": pod}},
+    }
+    return target.api.http.post(target.path("batch/v1", "jobs") + "?dryRun=All", json=job).status_code == status
+
+
 def test_fault_30_missing_target_is_told_until_it_is_made(namespace, operator):
     namespace.variant(spec(GOOD))
     namespace.wait("True TargetNotFound", "Stalled")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+KUBE = Path.home() / ".cache" / "one-node-kube" / "bin" / "kube"  # every program of Kubernetes, kubectl too
 ADMIN = "admin-token"
 OPERATOR = "operator-token"
 RENEWED = "operator-token-renewed"  # of the same user

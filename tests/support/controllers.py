@@ -273,6 +273,9 @@ class Namespace:
         )
         return f"{found['status']} {found['reason']}"
 
+    def message(self, kind="Ready", name="assay") -> str:
+        return next(entry["message"] for entry in self.read(name)["status"]["conditions"] if entry["type"] == kind)
+
     def wait(self, told: str, kind="Ready", name="assay") -> None:
         try:
             eventually(lambda: self.condition(kind, name) == told, f"{kind} is {told}")

@@ -47,6 +47,8 @@ class World:
     written: list = field(default_factory=list)
     created: int = 0
     events: list = field(default_factory=list)
+    told: set = field(default_factory=set)
+    """Every (condition, status, reason) there has been."""
     skip_check: str = ""
     uid: str = "uid-1"
     image_id: str = "sha256:image"
@@ -170,6 +172,7 @@ class World:
         if made.status.to_json() != variant.status.to_json():
             self.write(variant, made.status)
         self.events += made.events
+        self.told |= {(one.type, one.status, one.reason) for one in self.status.conditions}
         return made
 
     # -- what others do

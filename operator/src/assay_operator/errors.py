@@ -6,7 +6,14 @@ class OperatorError(Exception):
 
 
 class RenderError(OperatorError):
-    """The target's pod template does not give what a check needs: no such container, or no base model named."""
+    """The target's pod template does not give what a check needs: no such container, or no base model named.
+
+    step: what somebody can do about it.
+    """
+
+    def __init__(self, message: str, step: str) -> None:
+        super().__init__(message)
+        self.step = step
 
 
 class ApiError(OperatorError):

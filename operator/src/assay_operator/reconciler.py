@@ -50,8 +50,9 @@ class Reconciler:
             made = plan(variant, observed, self._limits)
             made = await self._steps(variant, observed, made)
         except DeniedError as error:
-            message = f"the operator may not {error.what}: {error}. Grant it the chart's Role"
-            made = trouble(variant, observed, Trouble(reasons.INSUFFICIENT_PERMISSIONS, message))
+            message = f"the operator may not {error.what}: {error}"
+            problem = Trouble(reasons.INSUFFICIENT_PERMISSIONS, message, "Grant it the chart's Role")
+            made = trouble(variant, observed, problem)
             made = Plan(made.status, events=made.events, again_s=DENIED_AGAIN_S)
         await self._finish(variant, made)
         return made.again_s
@@ -70,7 +71,9 @@ class Reconciler:
         except NameTakenError:
             return plan(variant, await observe(self._api, variant, name_taken=True), self._limits)
         except InvalidError as error:
-            return trouble(variant, observed, Trouble(reasons.API_REFUSED, f"the API server does not take it: {error}"))
+            message = f"the API server does not take what the operator writes: {error}"
+            step = "Change what it names: spec, the Deployment's pod template, or a quota or policy of the namespace"
+            return trouble(variant, observed, Trouble(reasons.API_REFUSED, message, step))
         return made
 
     async def _finish(self, variant: Variant, made: Plan) -> None:

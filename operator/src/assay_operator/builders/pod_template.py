@@ -50,7 +50,7 @@ def serving_container(template: Json, name: str) -> Json:
             return dict(container)
     names = ", ".join(str(container.get("name")) for container in containers) or "none"
     raise RenderError(
-        f"the target has no container {name} (it has {names}); name the one that serves in spec.container"
+        f"the target has no container {name} (it has {names})", "Name the one that serves in spec.container"
     )
 
 
@@ -63,7 +63,7 @@ def base_model(template: Json, container: str) -> Pack:
     uri = values.get(BASE_URI_ENV)
     if not uri:
         raise RenderError(
-            f"container {container} of the target has no literal value for {BASE_URI_ENV}; set it to the base's URI"
+            f"container {container} of the target has no literal value for {BASE_URI_ENV}", "Set it to the base's URI"
         )
     return Pack(uri=uri, digest=values.get(BASE_DIGEST_ENV) or "")
 

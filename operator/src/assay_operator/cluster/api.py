@@ -1,6 +1,7 @@
 """One request to the Kubernetes API: JSON in, JSON out, errors translated, the server's clock noted."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -23,6 +24,8 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
     410: ConflictError,
     422: InvalidError,
 }
+
+_MISSING_RIGHT: Final = re.compile(r'\bUser "[^"]*" cannot ')  # as every authorizer's refusal is worded
 
 Json = dict[str, Any]
 
@@ -168,5 +171,7 @@ def _refusal(status: int, content: bytes, named: str, retry_after: str | None) -
     kind = _BY_STATUS.get(status, ApiError)
     if any(cause.get("reason") == "NamespaceTerminating" for cause in details.get("causes") or ()):
         kind = ApiError  # it says 403, but no right is missing: the namespace is about to be gone
+    elif kind is DeniedError and status == 403 and not _MISSING_RIGHT.search(message):
+        kind = InvalidError  # a quota or a policy says 403 as well, and no Role would help
     wait_s = float(retry_after) if retry_after and retry_after.isdigit() else None
     return kind(f"{named}: {status} {message}".strip(), status=status, what=named, retry_after_s=wait_s)

@@ -29,27 +29,25 @@ def plan(variant: Variant, observed: Observed, limits: Limits = Limits()) -> Pla
     try:
         facts = facts_of(variant, spec, observed, target, limits)
     except RenderError as error:
-        return report.trouble(variant, observed, report.Trouble(reasons.INVALID_SPEC, f"{error}"))
+        return report.trouble(variant, observed, report.Trouble(reasons.INVALID_SPEC, str(error), error.step))
     return _plan(facts)
 
 
 def _unworkable(variant: Variant, observed: Observed) -> "report.Trouble | tuple[Spec, Target]":
     spec, target = variant.spec, observed.target
     if isinstance(spec, str):
-        return report.Trouble(reasons.INVALID_SPEC, f"{spec}. Correct the spec")
+        return report.Trouble(reasons.INVALID_SPEC, spec, "Correct the spec")
     older = [name for created, uid, name in observed.rivals if (created, uid) < (variant.created, variant.uid)]
     if older:
-        message = f"ModelVariant {older[0]} is older and has the same target {spec.target_ref.name}. Delete one of them"
-        return report.Trouble(reasons.TARGET_CONFLICT, message)
+        message = f"ModelVariant {older[0]} is older and has the same target {spec.target_ref.name}"
+        return report.Trouble(reasons.TARGET_CONFLICT, message, "Delete one of them")
     if target is None:
-        message = f"there is no Deployment {spec.target_ref.name} in namespace {variant.namespace}. Create it"
-        return report.Trouble(reasons.TARGET_NOT_FOUND, message)
+        message = f"there is no Deployment {spec.target_ref.name} in namespace {variant.namespace}"
+        return report.Trouble(reasons.TARGET_NOT_FOUND, message, "Create it")
     if not target.labelled:
-        message = (
-            f"Deployment {target.name} does not have the label by which its owner lets its model be changed. "
-            f'Set {TARGET_LABEL}: "true" on it and on its pod template'
-        )
-        return report.Trouble(reasons.TARGET_NOT_FOUND, message)
+        message = f"Deployment {target.name} does not have the label by which its owner lets its model be changed"
+        step = f'Set {TARGET_LABEL}: "true" on it and on its pod template'
+        return report.Trouble(reasons.TARGET_NOT_FOUND, message, step)
     return spec, target
 
 
@@ -221,10 +219,12 @@ def _again(facts: Facts, active: Finding | None, done: Progress | None, steps: t
     if active is not None and active.until is not None:
         moments.append(active.until)
     waits = [max(0.5, (moment - facts.now).total_seconds()) for moment in moments]
+    # While suspended nothing is started or deleted, so only what runs has news.
+    under_way = ("Running",) if facts.spec.suspend else ("Running", "Late", "Queued", "Due")
     if (
         steps
         or (done is not None and done.state in ("Moving", "Stuck"))
-        or (active is not None and active.state in ("Running", "Late", "Queued", "Due"))
+        or (active is not None and active.state in under_way)
     ):
         waits.append(LOOK_AGAIN_S)
     if done is None and not steps and not facts.spec.suspend:

@@ -17,6 +17,7 @@ from assay_operator.models.conditions import (
 from assay_operator.models.observed import Observed, ServedModel, Variant
 from assay_operator.models.status import HISTORY_KEPT, Change, Pack, Serving, Status
 from assay_operator.plan import reasons
+from assay_operator.plan.advice import LET_PODS_COME_UP, SCALE_UP, after_refusal
 from assay_operator.plan.approval import Approval, verified
 from assay_operator.plan.checking import Finding
 from assay_operator.plan.events import events_of
@@ -28,10 +29,11 @@ from assay_operator.plan.wording import sentences
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why nothing can be done for a variant until somebody changes something."""
+    """Why nothing can be done for a variant until somebody changes something; step: what that somebody can do."""
 
     reason: str
     message: str
+    step: str
 
 
 Telling = dict[str, tuple[State, str, str]]
@@ -40,16 +42,15 @@ Telling = dict[str, tuple[State, str, str]]
 
 def trouble(variant: Variant, observed: Observed, problem: Trouble) -> Plan:
     """A plan without steps that says what is wrong. What was known about checks and rollouts stays as it is."""
-    told: Telling = {
-        READY: ("False", problem.reason, problem.message),
-        RECONCILING: ("False", problem.reason, problem.message),
-        STALLED: ("True", problem.reason, problem.message),
-    }
-    if problem.reason == reasons.TARGET_NOT_FOUND:
-        told[AVAILABLE] = ("False", problem.reason, problem.message)
-        told[ROLLED_OUT] = ("False", problem.reason, problem.message)
+    lost = problem.reason == reasons.TARGET_NOT_FOUND
+    known = None if lost else variant.status.serving
+    seen = f"When last seen, {known.ready_replicas} ready pods served {known.uri}" if known is not None else ""
+    message = sentences(problem.message, seen, problem.step)
+    told: Telling = dict.fromkeys((READY, RECONCILING), ("False", problem.reason, message))
+    told[STALLED] = ("True", problem.reason, message)
     update: dict[str, Any] = {"observed_generation": variant.generation, "phase": "Stalled"}
-    if problem.reason == reasons.TARGET_NOT_FOUND:
+    if lost:
+        told[AVAILABLE] = told[ROLLED_OUT] = ("False", problem.reason, message)
         update["serving"] = None
     status = variant.status.model_copy(update=update)
     status = _with_conditions(status, told, observed.now, variant.generation)
@@ -223,7 +224,7 @@ def _ready(
 ) -> tuple[State, str, str]:
     on = _serves_on(serving)
     if done is not None and _stuck(approval, done, undoing=undoing):
-        return "False", done.reason, done.message
+        return "False", done.reason, sentences(done.message, on, LET_PODS_COME_UP)
     if done is not None and done.state == "Failed":
         return "False", done.reason, sentences(done.message, "It is being rolled back", on)
     if facts.spec.suspend:
@@ -242,25 +243,18 @@ def _ready(
                 ),
             )
         stuck = done.message if done is not None and done.state == "Stuck" else ""
-        return "False", approval.reason, sentences(approval.message, on, stuck, _next_step(approval))
+        return "False", approval.reason, sentences(approval.message, on, stuck, after_refusal(approval))
     if approval.wanted is None:
         return "False", approval.reason, sentences(approval.message, on)
+    scale = SCALE_UP if facts.target.replicas == 0 else ""
     if done is None or done.state != "Complete":
         reason, message = told[ROLLED_OUT][1:]
-        return "False", reason, sentences(message, on)
+        return "False", reason, sentences(message, on, scale)
     if approval.bypassed:
         return "False", approval.reason, sentences(approval.message, on, "Remove the annotation to have it checked")
     if told[AVAILABLE][0] != "True":
-        return "False", told[AVAILABLE][1], told[AVAILABLE][2]
+        return "False", told[AVAILABLE][1], sentences(told[AVAILABLE][2], scale)
     return "True", reasons.SERVING, sentences(on, approval.message)
-
-
-def _next_step(approval: Approval) -> str:
-    if approval.reason in reasons.REFUSALS:
-        return "Change spec.model or the criteria of spec.check"
-    if approval.reason == reasons.YARDSTICK_NOT_APPROVED:
-        return "Change spec.check.compareWith"
-    return "Change spec, or spec.retryToken to try again"
 
 
 def _phase(told: Telling, done: Progress | None) -> str:
