@@ -50,6 +50,16 @@ def test_rendered_job_and_its_pod_are_taken_under_restricted(restricted, classes
     taken(restricted, "v1", "pods", pod)
 
 
+@pytest.mark.parametrize("name", ["host-network", "mesh-injected"])
+def test_pods_of_some_targets_are_refused_there_themselves(restricted, classes, name):
+    """So it is the check that leaves out what is forbidden, and the namespace does forbid it."""
+    pod = {"apiVersion": "v1", "kind": "Pod", **written(name)["deployment"]}
+    pod["metadata"] = {**pod["metadata"], "name": "of-the-target"}
+    answer = restricted.api.http.post(restricted.path("v1", "pods") + STRICT, json=pod)
+    assert answer.status_code == 403, answer.text
+    assert 'violates PodSecurity "restricted' in answer.json()["message"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_job_of_a_target_as_the_api_server_stores_it_is_known_again_as_stored(restricted, classes, name):
     """Both are full of defaults and rewritten quantities, and must not look edited because of it."""

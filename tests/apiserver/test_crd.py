@@ -1,6 +1,7 @@
 """The ModelVariant resource on a real API server: what it takes, what it refuses, what it fills in and prints."""
 
 import copy
+from collections.abc import Iterator
 
 import pytest
 
@@ -44,6 +45,7 @@ def post(namespace, spec, name="tried"):
         changed("check", {"cpuRequest": 1}),
         changed("check", {"cpuRequest": "250m"}),
         changed("suspend", True),
+        *(changed("model.uri", f"{scheme}://x.example/m.tar") for scheme in ("http", "https", "gs", "az")),
     ],
 )
 def test_good_spec_is_taken(namespace, spec):
@@ -51,36 +53,96 @@ def test_good_spec_is_taken(namespace, spec):
     assert answer.status_code == 201, answer.text
 
 
-@pytest.mark.parametrize(
-    ("spec", "why"),
-    [
-        (changed("targetRef", None), "targetRef"),
-        (changed("model", None), "model"),
-        (changed("model.uri", "ftp://x/y"), "uri"),
-        (changed("model.uri", "builtin:../etc"), "uri"),
-        (changed("model.uri", "https://user:secret@x.example/m.tar"), "uri"),
-        (changed("model.uri", "https://x.example/m.tar?token=secret"), "uri"),
-        (changed("model.digest", None), "digest is required"),
-        (changed("model.digest", "sha256:abc"), "digest"),
-        (changed("model.precision", "FP16"), "precision"),
-        (changed("check.minTop3ContainmentPermille", 0), "at least one accuracy criterion"),
-        (changed("check.minTop3ContainmentPermille", 1001), "minTop3ContainmentPermille"),
-        (changed("check.minTop3ContainmentPermille", 98.5), "minTop3ContainmentPermille"),
-        (changed("check.confidencePercent", 100), "confidencePercent"),
-        (changed("check.maxAttempts", 0), "maxAttempts"),
-        (changed("check.timeoutSeconds", 1), "timeoutSeconds"),
-        (changed("check.cpuRequest", "lots"), "cpuRequest"),
-        (changed("check.compareWith", {"uri": "https://x.example/m.tar"}), "digest is required"),
-        (changed("check.dataset", {"uri": "https://x.example/d.tar"}), "digest is required"),
-        (changed("rollout.progressDeadlineSeconds", 1), "progressDeadlineSeconds"),
-        (changed("container", ""), "container"),
-        (changed("unknown", 1), "unknown"),
-    ],
+BAD = (
+    ("targetRef", None, "targetRef"),
+    ("targetRef", {}, "targetRef.name"),
+    ("targetRef.name", "", "targetRef.name"),
+    ("container", "", "container"),
+    ("model", None, "model"),
+    ("model.uri", None, "model.uri"),
+    ("model.uri", "ftp://x/y", "uri"),
+    ("model.uri", "builtin:../etc", "uri"),
+    ("model.uri", "https://user:secret@x.example/m.tar", "uri"),
+    ("model.uri", "https://x.example/m.tar?token=secret", "uri"),
+    ("model.digest", None, "digest is required, except for a builtin pack"),
+    ("model.digest", "sha256:abc", "digest"),
+    ("model.digest", "sha512:" + "a" * 64, "digest"),
+    ("model.precision", "FP16", "precision"),
+    ("check.minTop3ContainmentPermille", 0, "at least one accuracy criterion must be on"),
+    ("check.minTop3ContainmentPermille", 98.5, "minTop3ContainmentPermille"),
+    ("check.cpuRequest", "lots", "cpuRequest"),
+    ("check.compareWith", {"digest": DIGEST}, "compareWith.uri"),
+    ("check.compareWith", {"uri": "https://x.example/m.tar"}, "digest is required, except for a builtin pack"),
+    ("check.compareWith.uri", "ftp://x/y", "compareWith.uri"),
+    ("check.compareWith", {"uri": "builtin:x", "digest": "abc"}, "compareWith.digest"),
+    ("check.dataset", {"digest": DIGEST}, "dataset.uri"),
+    ("check.dataset", {"uri": "https://x.example/d.tar"}, "digest is required, except for a builtin dataset"),
+    ("check.dataset.uri", "ftp://x/y", "dataset.uri"),
+    ("check.dataset", {"uri": "builtin:x", "digest": "abc"}, "dataset.digest"),
+    ("suspend", "yes", "suspend"),
+    ("unknown", 1, "unknown"),
 )
-def test_bad_spec_is_refused_with_its_reason(namespace, spec, why):
-    answer = post(namespace, spec)
+"""Where, what, and a part of the refusal."""
+
+
+@pytest.mark.parametrize(("path", "value", "why"), BAD)
+def test_bad_spec_is_refused_with_its_reason(namespace, path, value, why):
+    answer = post(namespace, changed(path, value))
     assert answer.status_code in (400, 422), answer.text
     assert why in answer.json()["message"]
+
+
+def rules(schema: dict, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each rule that is no bound: where it holds, and what its refusal must have in it."""
+    for rule in schema.get("x-kubernetes-validations", []):
+        yield path, rule["message"]
+    for name in schema.get("required", []):
+        yield path, f"{path}.{name}".lstrip(".")
+    for name, field in schema.get("properties", {}).items():
+        inner = f"{path}.{name}".lstrip(".")
+        if {"pattern", "enum"} & set(field):
+            yield inner, name
+        yield from rules(field, inner)
+
+
+def test_every_rule_of_the_schema_is_tried(crd):
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    tried = [(path, why) for path, _, why in BAD]
+    for where, told in rules(schema):
+        if "immutable" not in told:  # of a change, and tried as one
+            mine = [why for path, why in tried if path.startswith(where) or where.endswith(why)]
+            assert any(why in told or told in why for why in mine), (where, told)
+
+
+def bounds(schema: dict, path: str = "") -> Iterator[tuple[str, object, object]]:
+    """Each bound: where it is, the last value within it, and the first beyond."""
+    for name, field in schema.get("properties", {}).items():
+        inner = f"{path}.{name}".lstrip(".")
+        yield from bounds(field, inner)
+        for kind, beyond in (("minimum", -1), ("maximum", 1)):
+            if kind in field:
+                yield inner, field[kind], field[kind] + beyond
+        if "maxLength" in field and name != "digest":  # a digest's pattern leaves it but one length
+            begin = "https://x.example/" if name == "uri" else ""
+            longest = begin + "a" * (field["maxLength"] - len(begin))
+            yield inner, longest, longest + "a"
+
+
+def test_every_bound_is_within_and_one_beyond_is_refused(namespace, crd):
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    found = list(bounds(schema))
+    assert ("check.confidencePercent", 80, 79) in found
+    assert ("check.confidencePercent", 99, 100) in found
+    for path, within, beyond in found:
+        for value, taken in ((within, True), (beyond, False)):
+            spec = changed(path, value)
+            if path.endswith("minTop3ContainmentPermille"):
+                spec["check"]["minTop1AgreementPermille"] = 1  # one criterion must be on
+            if path.startswith("check.") and path.endswith(".uri"):
+                spec["check"][path.split(".")[1]]["digest"] = DIGEST
+            answer = post(namespace, spec)
+            assert (answer.status_code == 201) is taken, (path, value, answer.text)
+            assert taken or path.rpartition(".")[2] in answer.json()["message"]
 
 
 def test_name_too_long_for_a_label_is_refused(namespace):
@@ -106,7 +168,8 @@ def test_defaults_are_those_the_operator_believes_in(namespace):
 def test_status_is_a_subresource(namespace):
     made = namespace.variant(GOOD)
     path = namespace.path("assay.dev/v1alpha1", "modelvariants", "assay")
-    assert "status" not in namespace.api.merge(path, {"status": {"phase": "Ready"}})
+    unseen = {"observedGeneration": -1}  # what is there before anybody has looked
+    assert namespace.api.merge(path, {"status": {"phase": "Ready"}})["status"] == unseen
     after = namespace.api.merge(f"{path}/status", {"status": {"phase": "Ready"}, "spec": {"retryToken": "x"}})
     assert after["status"]["phase"] == "Ready"
     assert after["spec"] == made["spec"]

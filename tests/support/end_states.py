@@ -16,6 +16,7 @@ from support.journeys import (
     finish,
     going_back,
     image_changed,
+    later_misfit,
     misfit,
     name_taken,
     other_labels,
@@ -61,6 +62,7 @@ _RETRY = "Change spec, or spec.retryToken to try again"
 _OTHER_MODEL = "Change spec.model, or spec.retryToken to try again"
 _CRITERIA = "Change spec.model or the criteria of spec.check"
 _ATTEMPTS = ("That was attempt 3 of 3 (Job assay-check-", SERVE + BASE_URI)
+_FINAL = ("Another attempt would end in the same way (Job assay-check-", SERVE + BASE_URI)
 _BACK = SERVE + GOOD["uri"]
 _SERVED = "2 ready pods served " + GOOD["uri"]
 _OLDER = ((START - timedelta(hours=1), "uid-0", "older"),)
@@ -106,16 +108,10 @@ END_STATES = {
     "no node": _exhausted(
         pending(unschedulable="0/1 nodes are available"), "CheckUnschedulable", "within 300 s: 0/1 nodes are available"
     ),
+    **{reason: _exhausted(error(reason), reason, "told Error") for reason in ("PackUnavailable", "CpuFeatureMissing")},
     **{
-        reason: _exhausted(error(reason), reason, "told Error")
-        for reason in (
-            "PackUnavailable",
-            "DigestMismatch",
-            "PackInvalid",
-            "CpuFeatureMissing",
-            "PrecisionMismatch",
-            "DatasetInvalid",
-        )
+        reason: _failed(error(reason), reason, ("told Error", *_FINAL), _RETRY)
+        for reason in ("DigestMismatch", "PackInvalid", "PrecisionMismatch", "DatasetInvalid")
     },
     "own yardstick": _failed(
         settled(spec=spec(check={"compareWith": {"uri": GOOD["uri"], "digest": GOOD["digest"]}})),
@@ -170,6 +166,12 @@ END_STATES = {
         "RolledBack",
         ("CpuFeatureMissing", "exit code 78: it does not fit", _BACK),
         _OTHER_MODEL,
+    ),
+    "a node that does not fit": _failed(
+        later_misfit,
+        "CpuFeatureMissing",
+        ("1 of 2 replicas serve " + GOOD["uri"], "exit code 78: it does not fit", "1 ready pods serve " + GOOD["uri"]),
+        "or change spec.model",
     ),
     "no way back": _failed(
         rollback_fails,

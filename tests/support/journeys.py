@@ -121,13 +121,24 @@ def crash_in_the_soak(world: World) -> None:
     world.pods[0] = world.pod(0, ready=False, restarts=1, waiting="CrashLoopBackOff")
 
 
+def no_fit(world: World, code: str) -> Termination:
+    told = f'{{"code":"{code}","message":"it does not fit"}}'
+    return Termination(78, "Error", told, finished=world.now)
+
+
 def misfit(code: str) -> Callable[[World], None]:
     def spoil(world: World) -> None:
-        told = f'{{"code":"{code}","message":"it does not fit"}}'
-        world.misfit = Termination(78, "Error", told, finished=world.now)
+        world.misfit = no_fit(world, code)
         world.roll(ready=False)
 
     return spoil
+
+
+def later_misfit() -> World:
+    world = swapped()
+    world.pods[1] = replace(world.pods[1], ready=False, ended=no_fit(world, "CpuFeatureMissing"))
+    world.reconcile()
+    return world
 
 
 def quota(world: World) -> None:
