@@ -72,8 +72,8 @@ class Reconciler:
             return plan(variant, await observe(self._api, variant, name_taken=True), self._limits)
         except InvalidError as error:
             message = f"the API server does not take what the operator writes: {error}"
-            step = "Change what it names: spec, the Deployment's pod template, or a quota or policy of the namespace"
-            return trouble(variant, observed, Trouble(reasons.API_REFUSED, message, step))
+            remedy = "Change what it names: spec, the Deployment's pod template, or a quota or policy of the namespace"
+            return trouble(variant, observed, Trouble(reasons.API_REFUSED, message, remedy))
         return made
 
     async def _finish(self, variant: Variant, made: Plan) -> None:
