@@ -1,20 +1,18 @@
 """A real API server for the session, with the CRD; for each test a namespace with the chart's own Role."""
 
 import os
-import signal
 import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 import yaml
 
-from support.apiserver import KUBE, ApiServer, eventually, free_port
+from support.apiserver import KUBE, ApiServer, eventually
 from support.chart import Chart, find_helm
 from support.controllers import Namespace
 from support.fault_proxy import FaultProxy
+from support.operator_process import OperatorProcess
 from support.packs import FAST, GOOD, MODEL, spec, template
 
 
@@ -78,45 +76,6 @@ def namespace(api, request, operator_rules) -> Namespace:
     return made
 
 
-class OperatorProcess:
-    """A real `assay-operator`, with the chart's rights in one namespace. ``url``: of a proxy before the API server."""
-
-    def __init__(self, api: ApiServer, namespace: str, folder: Path, url: str, settings: dict[str, object]) -> None:
-        self.port = free_port()
-        self.log = folder / "operator.log"
-        environment = {
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-            "KUBECONFIG": str(api.kubeconfig(folder / "kubeconfig", url=url)),
-            "HOME": str(folder),
-            "ASSAY_OPERATOR_NAMESPACES": namespace,
-            "ASSAY_OPERATOR_PORT": str(self.port),
-            **{f"ASSAY_OPERATOR_{name.upper()}": str(value) for name, value in settings.items()},
-        }
-        self._out = self.log.open("ab")
-        self.process = subprocess.Popen(
-            [Path(sys.executable).with_name("assay-operator")], env=environment, stderr=self._out, stdout=self._out
-        )
-        eventually(lambda: self.answers("/readyz") == 200, f"the operator is ready; see {self.log}")
-
-    def answers(self, path: str) -> int:
-        if self.process.poll() is not None:
-            raise RuntimeError(f"the operator ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
-        try:
-            return httpx.get(f"http://127.0.0.1:{self.port}{path}").status_code
-        except httpx.TransportError:
-            return 0
-
-    def metrics(self) -> str:
-        return httpx.get(f"http://127.0.0.1:{self.port}/metrics").text
-
-    def end(self, number=signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(30)
-        self._out.close()
-        return code
-
-
 @pytest.fixture
 def run_operator(api, namespace, tmp_path):
     """Start an operator; used as `with run_operator(url=proxy.url, workers=1) as operator`."""
@@ -125,6 +84,7 @@ def run_operator(api, namespace, tmp_path):
     def start(url="", **settings):
         operator = OperatorProcess(api, namespace.name, tmp_path, url, {"resync_seconds": 1.0} | settings)
         try:
+            operator.wait_until("/readyz")
             yield operator
         finally:
             if operator.process.poll() is None:

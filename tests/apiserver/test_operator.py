@@ -2,6 +2,8 @@
 
 import signal
 
+import pytest
+
 from support.apiserver import eventually
 from support.packs import BAD, BASE_URI, BUILTIN, BUILTIN_DIGEST, FAST, GOOD, MODEL, OTHER, spec
 
@@ -129,19 +131,39 @@ def test_fault_21_spec_change_replaces_the_running_check(target, operator):
     )
 
 
-def test_fault_23_pod_whose_pack_does_not_fit_is_rolled_back(swapped):
+MISFITS = {"DigestMismatch": "the bytes have changed", "CpuFeatureMissing": "this CPU has no avx512_vnni"}
+
+
+@pytest.mark.parametrize(("code", "said"), MISFITS.items(), ids=MISFITS)
+def test_fault_23_46_pod_whose_pack_does_not_fit_is_rolled_back(swapped, code, said):
     swapped.edit({"model": OTHER})
     eventually(lambda: len(swapped.jobs()) == 2, "a second check is made")
     unfinished = next(job for job in swapped.jobs() if not job["status"].get("conditions"))
     swapped.finish(unfinished)
     eventually(lambda: swapped.annotations()["assay.dev/model-digest"] == OTHER["digest"], "the new pack is applied")
-    swapped.roll(ready=False, misfit={"code": "DigestMismatch", "message": "the bytes have changed"})
+    swapped.roll(ready=False, misfit={"code": code, "message": said})
     eventually(lambda: swapped.annotations() == MODEL, "it is rolled back")
     swapped.roll()
     swapped.wait("False RolledBack")
     swapped.wait("True RolledBack", "Stalled")
     message = next(entry["message"] for entry in swapped.read()["status"]["conditions"] if entry["type"] == "Ready")
-    assert "the bytes have changed" in message
+    assert said in message
+    assert swapped.read()["status"]["rejected"][0]["reason"] == code
+
+
+def test_fault_46_pod_on_a_node_without_the_features_is_told_and_the_others_serve(swapped):
+    path = swapped.path("apps/v1", "deployments", "assay")
+    swapped.api.merge(path, {"spec": {"replicas": 3}}, manager="hpa")
+    template = swapped.read_deployment()["spec"]["template"]
+    meta = swapped.pods()[0]["metadata"]
+    copied = {key: meta[key] for key in ("labels", "annotations", "ownerReferences")} | {"name": "assay-elsewhere"}
+    misfit = {"code": "CpuFeatureMissing", "message": MISFITS["CpuFeatureMissing"]}
+    swapped.pod({"metadata": copied, "spec": template["spec"]}, ready=False, misfit=misfit)
+    swapped.deployment_status("assay", updated=3, current=3, available=2, old=0)
+    swapped.wait("False CpuFeatureMissing")
+    eventually(lambda: "CpuFeatureMissing" in swapped.events(), "an event tells of it")
+    assert swapped.annotations() == MODEL
+    assert swapped.read()["status"]["serving"]["readyReplicas"] == 2
 
 
 def test_fault_29_foreign_edit_is_put_back_and_told(swapped):

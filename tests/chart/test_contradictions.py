@@ -42,6 +42,7 @@ pytestmark = pytest.mark.system
         ("autoscaling.enabled=true,resources.limits.cpu=1400m", "so it would never scale up"),
         ("serviceAccount.create=false", "serviceAccount.name is empty"),
         ("operator.serviceAccount.create=false", "operator.serviceAccount.create is false and its name is empty"),
+        ("guard.enabled=true,operator.enabled=false", "nobody could change the model any more"),
         ("extraEnv[0].name=ASSAY_PORT,extraEnv[0].value=here", "extraEnv sets ASSAY_PORT"),
         ("extraEnv[0].name=A,extraEnv[1].name=A", "extraEnv sets A"),
         ("settings.TOP_K=5,extraEnv[0].name=ASSAY_TOP_K,extraEnv[0].value=three", "extraEnv sets ASSAY_TOP_K"),
@@ -51,6 +52,13 @@ def test_contradiction_is_refused(chart, values, message):
     with pytest.raises(RenderError, match="These values contradict each other") as refusal:
         chart.render("--set", values)
     assert message in str(refusal.value)
+
+
+def test_guard_is_refused_by_a_kubernetes_that_does_not_know_it(chart):
+    older = ("--kube-version", "1.29.9")
+    with pytest.raises(RenderError, match=r"this is Kubernetes v?1\.29\.9"):
+        chart.render("--set", "guard.enabled=true", *older)
+    assert chart.render(*older)
 
 
 def test_all_contradictions_are_told_at_once(chart):

@@ -12,6 +12,7 @@ from support.chart import CI_VALUES, Chart, RenderError
 pytestmark = pytest.mark.system
 
 MONITORING = ("--api-versions", "monitoring.coreos.com/v1/PodMonitor")
+GUARD = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 
 
 def matches(selector, labels):
@@ -117,11 +118,16 @@ def test_names_and_selectors_of_two_releases_never_meet(chart):
 
 def test_cluster_scoped_names_of_equal_releases_in_two_namespaces_differ(chart, folder):
     values = folder / "ci" / "cluster-values.yaml"
+    kinds = {"ClusterRole", "ClusterRoleBinding"} | GUARD
     names = [
-        {item["metadata"]["name"] for item in chart.render(values=values, namespace=namespace).of("ClusterRole")}
+        {
+            (item["kind"], item["metadata"]["name"])
+            for item in chart.render("--set", "guard.enabled=true", values=values, namespace=namespace)
+            if item["kind"] in kinds
+        }
         for namespace in ("one", "two")
     ]
-    assert names[0]
+    assert {kind for kind, _ in names[0]} == kinds
     assert not names[0] & names[1]
 
 
@@ -131,7 +137,7 @@ def test_names_stay_within_63_characters(chart):
 
 
 def test_every_namespaced_object_names_the_releases_namespace(rendered):
-    cluster_scoped = {"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
+    cluster_scoped = {"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"} | GUARD
     for item in rendered:
         expected = None if item["kind"] in cluster_scoped else "assay"
         assert item["metadata"].get("namespace") == expected

@@ -53,6 +53,16 @@ def test_every_rule_of_the_operator_has_its_reason_above_it(folder):
     assert all(lines[number - 1].startswith("# ") for number in rules)
 
 
+def test_readme_gives_a_reason_for_each_right_and_lists_no_other(folder, scoped):
+    scope, objects = scoped
+    kind = "Role" if scope == "namespace" else "ClusterRole"
+    (role,) = (item for item in objects.of(kind) if item["metadata"]["name"].endswith("-operator"))
+    text = (folder / "README.md").read_text()
+    told = re.findall(r"^\| `([a-z]+)\.?([a-z0-9.]*)(/status)?` \| ([a-z]+) \| .+ \|$", text, re.MULTILINE)
+    assert len(told) == len(set(told))
+    assert {(group, resource + sub, verb) for resource, group, sub, verb in told} == rights(role)
+
+
 def test_rights_are_bound_to_the_operators_account_alone(scoped):
     scope, objects = scoped
     (binding,) = objects.of("RoleBinding" if scope == "namespace" else "ClusterRoleBinding")

@@ -1,10 +1,11 @@
 """The Deployment and Job controllers' part, and the kubelet's, played through the API of a server that has none."""
 
+import copy
 import json
 from datetime import UTC, datetime, timedelta
 
 from assay_operator.cluster import parse
-from support.apiserver import ApiServer, eventually
+from support.apiserver import ADMIN, ApiServer, eventually
 from support.packs import result as result_line
 
 VARIANTS = "/apis/assay.dev/v1alpha1"
@@ -20,6 +21,12 @@ class Namespace:
     def __init__(self, api: ApiServer, name: str) -> None:
         self.api, self.name = api, name
         api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    def acting_as(self, *, token: str = ADMIN, user: str = "") -> "Namespace":
+        """The same namespace as somebody else meets it."""
+        other = copy.copy(self)
+        other.api = self.api.acting_as(token=token, user=user)
+        return other
 
     def path(self, group: str, plural: str, name: str = "", sub: str = "") -> str:
         root = "/api/v1" if group == "v1" else f"/apis/{group}"

@@ -63,15 +63,23 @@ class Facts:
     def good(self) -> LastGood | None:
         """The pack that passed and soaked; believed only while a revision of the target still carries it."""
         good = self.status.last_good
-        if good is None or not good.digest:
-            return None
-        carried = (self.target.model, *self.observed.revisions)
-        return good if any(same_pack(model, good) for model in carried) else None
+        return good if good is not None and good.digest and self._carries(good) else None
+
+    def _carries(self, pack: Pack) -> bool:
+        """Whether a revision of the target names this pack."""
+        return any(same_pack(model, pack) for model in (self.target.model, *self.observed.revisions))
 
     @property
     def adopted(self) -> bool:
-        """Whether this variant has taken note of what its target served at the beginning."""
-        return self.status.last_good is not None or self.status.incumbent is not None
+        """Whether this variant has taken note of what its target served at the beginning.
+
+        What it noted counts while there is evidence of it. Without (an old backup of the status, a forged one) what
+        the operator itself has rolled out is taken note of anew, rather than taken down.
+        """
+        noted = [pack for pack in (self.status.last_good, self.status.incumbent) if pack is not None]
+        if not noted or self.target.model.is_base or not (self.target.owned and self.target.rolled):
+            return bool(noted)
+        return any(pack.uri == self.base.uri or self._carries(pack) for pack in noted)
 
     @cached_property
     def asks_good(self) -> bool:
