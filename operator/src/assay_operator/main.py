@@ -1,6 +1,7 @@
 """The process: everything is wired together here, and only here."""
 
 import asyncio
+import random
 import signal
 import sys
 import time
@@ -11,19 +12,20 @@ import structlog
 
 from assay_operator import __version__
 from assay_operator.cluster.api import Api
-from assay_operator.cluster.observe import list_variants
+from assay_operator.cluster.rivals import Roster
 from assay_operator.errors import ApiError
 from assay_operator.handlers import startup, watch
 from assay_operator.handlers.probe import Heartbeat, ProbeServer
 from assay_operator.logs import configure
-from assay_operator.models.spec import Spec
 from assay_operator.plan import Limits
 from assay_operator.reconciler import Reconciler
 from assay_operator.settings import Settings
 from assay_operator.telemetry import Telemetry
+from assay_operator.turns import Turns
 from assay_operator.workqueue import WorkQueue
 
 FIRST_LIST_AGAIN_S = 2.0  # the CRD may be installed a moment after the operator
+SPREAD = 0.2  # of a resync's interval, over which its passes are spread: 500 in twelve seconds are 42 a second
 STOP_S = 1.0  # for connections to be closed properly
 
 log = structlog.get_logger(__name__)
@@ -34,28 +36,30 @@ class Operator:
     """The objects of one process."""
 
     settings: Settings
-    api: Api
+    roster: Roster
+    turns: Turns
     queue: WorkQueue
     interest: watch.Interest
     heartbeat: Heartbeat
     telemetry: Telemetry
 
-    async def resync(self) -> None:
-        """List all ModelVariants and have each looked at. ApiError if they cannot be listed."""
-        for variant in await list_variants(self.api, self.settings.namespaces):
-            key = (variant.namespace, variant.name)
-            if isinstance(variant.spec, Spec):
-                self.interest.note(key, variant.spec.target_ref.name)
-            self.queue.add(key)
+    async def resync(self, spread_s: float = 0.0) -> None:
+        """List all ModelVariants and have each looked at within so many seconds. ApiError if they cannot be listed."""
+        for entry in await self.roster.renew(self.settings.namespaces):
+            key = (entry.namespace, entry.name)
+            self.interest.note(key, entry.target)
+            # Spread at random, so that news need not wait behind hundreds that have none.
+            self.queue.add_later(key, random.uniform(0.0, spread_s))  # noqa: S311 - spreads load, hides no secret
         self.heartbeat.beat()
         self.telemetry.last_resync.set(time.time())
 
     async def resync_for_ever(self) -> None:
         """Resync at its interval. What fails is tried at the next; /livez tells when that goes on too long."""
+        spread_s = self.settings.resync_seconds * SPREAD
         while True:
-            await asyncio.sleep(self.settings.resync_seconds)
+            await asyncio.sleep(self.settings.resync_seconds - spread_s)
             try:
-                await self.resync()
+                await self.resync(spread_s)
             except ApiError as error:
                 log.warning("the ModelVariants could not be listed", error=str(error))
 
@@ -72,7 +76,7 @@ class Operator:
         """Run kopf until told to stop."""
         registry = kopf.OperatorRegistry()
         startup.register_login(registry)
-        watch.register(registry, self.queue, self.interest)
+        watch.register(registry, self.queue, self.interest, self.turns)
         others = asyncio.all_tasks()  # kopf cancels what it takes for its own at its end
         tasks = await kopf.spawn_tasks(
             registry=registry,
@@ -90,10 +94,11 @@ async def run(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. A pass under way is cut off: the next process takes up from what it finds."""
     telemetry = Telemetry()
     api = await Api.connect(settings.request_timeout_seconds, telemetry.count_request)
-    reconciler = Reconciler(api, telemetry, Limits(running_checks=settings.running_checks))
+    roster, turns = Roster(api), Turns()
+    reconciler = Reconciler(api, roster, turns, telemetry, Limits(running_checks=settings.running_checks))
     queue = WorkQueue(reconciler.reconcile, settings.workers)
     heartbeat = Heartbeat(settings.liveness_seconds)
-    operator = Operator(settings, api, queue, watch.Interest(), heartbeat, telemetry)
+    operator = Operator(settings, roster, turns, queue, watch.Interest(), heartbeat, telemetry)
     stop = asyncio.Event()
     with ProbeServer(settings.port, heartbeat, telemetry.registry) as probes:
         log.info("started", version=__version__, port=probes.port, namespaces=settings.namespaces or "all")

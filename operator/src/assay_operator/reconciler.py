@@ -1,18 +1,21 @@
 """One pass over one ModelVariant: observe, plan, take the steps, write the status, tell."""
 
 import time
+from dataclasses import replace
 
 import structlog
 
 from assay_operator.cluster.api import Api
 from assay_operator.cluster.apply import NameTakenError, take, write_status
 from assay_operator.cluster.events import post
-from assay_operator.cluster.observe import observe, read_variant
+from assay_operator.cluster.observe import observe, read_variant, running_checks
+from assay_operator.cluster.rivals import Roster
 from assay_operator.errors import ApiError, ConflictError, DeniedError, InvalidError
 from assay_operator.models.observed import Observed, Variant
-from assay_operator.plan import Limits, Plan, plan, reasons
+from assay_operator.plan import CreateJob, Limits, Plan, plan, reasons
 from assay_operator.plan.report import Trouble, trouble
 from assay_operator.telemetry import Telemetry
+from assay_operator.turns import Turns
 from assay_operator.workqueue import Key
 
 DENIED_AGAIN_S = 60.0  # a right that was granted since takes effect within a resync
@@ -21,10 +24,12 @@ log = structlog.get_logger(__name__)
 
 
 class Reconciler:
-    """Knows how to do a pass; keeps nothing between passes but metrics."""
+    """Knows how to do a pass. What it decides by is read in that pass, but for the roster, which knows its limits."""
 
-    def __init__(self, api: Api, telemetry: Telemetry, limits: Limits) -> None:
+    def __init__(self, api: Api, roster: Roster, turns: Turns, telemetry: Telemetry, limits: Limits) -> None:
         self._api = api
+        self._roster = roster
+        self._turns = turns
         self._telemetry = telemetry
         self._limits = limits
 
@@ -43,12 +48,17 @@ class Reconciler:
         variant = await read_variant(self._api, *key)
         if variant is None:
             self._telemetry.forget(*key)
+            self._turns.leave(key)
             return None
         observed = Observed(now=self._api.now)
         try:
-            observed = await observe(self._api, variant)
+            observed = await observe(self._api, self._roster, variant)
             made = plan(variant, observed, self._limits)
-            made = await self._steps(variant, observed, made)
+            if any(isinstance(step, CreateJob) for step in made.steps):
+                made = await self._begin_check(key, variant, observed)
+            else:
+                self._turns.leave(key)
+                made = await self._steps(variant, observed, made)
         except DeniedError as error:
             message = f"the operator may not {error.what}: {error}"
             problem = Trouble(reasons.INSUFFICIENT_PERMISSIONS, message, "Grant it the chart's Role")
@@ -56,6 +66,16 @@ class Reconciler:
             made = Plan(made.status, events=made.events, again_s=DENIED_AGAIN_S)
         await self._finish(variant, made)
         return made.again_s
+
+    async def _begin_check(self, key: Key, variant: Variant, observed: Observed) -> Plan:
+        """Plan once more, with a count of the checks that no other pass of this process can make wrong meanwhile."""
+        async with self._turns.counting(variant.namespace):
+            self._turns.wait(key)  # before it counts: a check that ends meanwhile calls who is in the line
+            running = await running_checks(self._api, variant)
+            if running < self._limits.running_checks:
+                self._turns.leave(key)
+            observed = replace(observed, running_checks=running)
+            return await self._steps(variant, observed, plan(variant, observed, self._limits))
 
     async def _steps(self, variant: Variant, observed: Observed, made: Plan) -> Plan:
         try:
@@ -69,7 +89,7 @@ class Reconciler:
                 )
                 await take(self._api, variant, step)
         except NameTakenError:
-            return plan(variant, await observe(self._api, variant, name_taken=True), self._limits)
+            return plan(variant, await observe(self._api, self._roster, variant, name_taken=True), self._limits)
         except InvalidError as error:
             message = f"the API server does not take what the operator writes: {error}"
             remedy = "Change what it names: spec, the Deployment's pod template, or a quota or policy of the namespace"

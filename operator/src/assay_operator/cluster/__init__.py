@@ -11,7 +11,7 @@ The permissions it needs, each with its reason (the chart's Role states the same
     apps/deployments                 patch              server-side apply of the four annotations
     apps/replicasets                 list               a last good pack is believed while a revision carries it
     pods                             list, watch        readiness and models; a check's state and result; news
-    batch/jobs                       list, watch        checks and how many run; news
+    batch/jobs                       list, watch        its checks; how many run, where one begins; news
     batch/jobs                       get                whose a Job is, when its name turned out to be taken
     batch/jobs                       create             the check
     batch/jobs                       delete             a running check that nobody asks for any more

@@ -1,14 +1,14 @@
 """Read, freshly, all that one pass of one ModelVariant needs."""
 
-from collections.abc import Iterable
-from datetime import datetime
-
 from assay_operator.cluster import parse, paths
 from assay_operator.cluster.api import Api, Json
+from assay_operator.cluster.rivals import Roster
 from assay_operator.constants import CHECK_COMPONENT, COMPONENT_LABEL, CONTROLLER_UID_LABEL, VARIANT_LABEL
 from assay_operator.errors import NotFoundError
 from assay_operator.models.observed import CheckJob, Observed, Pod, ServedModel, Target, Variant
 from assay_operator.models.spec import Spec
+
+_CHECKS = f"{COMPONENT_LABEL}={CHECK_COMPONENT},{VARIANT_LABEL}"
 
 
 async def read_variant(api: Api, namespace: str, name: str) -> Variant | None:
@@ -19,29 +19,20 @@ async def read_variant(api: Api, namespace: str, name: str) -> Variant | None:
         return None
 
 
-async def list_variants(api: Api, namespaces: Iterable[str]) -> list[Variant]:
-    """All ModelVariants of the namespaces; of the whole cluster if none is named."""
-    found: list[Variant] = []
-    scopes: list[str | None] = [*namespaces] or [None]
-    for namespace in scopes:
-        answer = await api.get(paths.variants(namespace), "modelvariants.assay.dev")
-        found += [parse.variant(raw) for raw in answer["items"]]
-    return found
-
-
-async def observe(api: Api, variant: Variant, *, name_taken: bool = False) -> Observed:
+async def observe(api: Api, roster: Roster, variant: Variant, *, name_taken: bool = False) -> Observed:
     """What is there for this ModelVariant. ApiError where it cannot be read: half an observation is none."""
     spec = variant.spec
     if isinstance(spec, str):
         return Observed(now=api.now)
     namespace = variant.namespace
-    rivals = await _rivals(api, variant, spec.target_ref.name)
+    older = await roster.older(variant, spec.target_ref.name)
+    rivals = tuple((other.created, other.uid, other.name) for other in older)
     target_raw = await _deployment(api, namespace, spec.target_ref.name)
     if target_raw is None:
         return Observed(now=api.now, rivals=rivals)
     target = parse.target(target_raw)
     pods, revisions = await _revisions(api, namespace, target_raw, target, spec)
-    jobs, running = await _jobs(api, variant, spec)
+    jobs = await _jobs(api, variant, spec)
     return Observed(
         now=api.now,
         target=target,
@@ -49,7 +40,6 @@ async def observe(api: Api, variant: Variant, *, name_taken: bool = False) -> Ob
         revisions=revisions,
         jobs=jobs,
         name_taken=name_taken,
-        running_checks=running,
         rivals=rivals,
     )
 
@@ -59,15 +49,6 @@ async def _deployment(api: Api, namespace: str, name: str) -> Json | None:
         return await api.get(paths.deployment(namespace, name), "deployments.apps")
     except NotFoundError:
         return None
-
-
-async def _rivals(api: Api, variant: Variant, target: str) -> tuple[tuple[datetime, str, str], ...]:
-    others = await list_variants(api, [variant.namespace])
-    return tuple(
-        (other.created, other.uid, other.name)
-        for other in others
-        if other.uid != variant.uid and isinstance(other.spec, Spec) and other.spec.target_ref.name == target
-    )
 
 
 async def _revisions(
@@ -85,17 +66,27 @@ async def _revisions(
     )
 
 
-async def _jobs(api: Api, variant: Variant, spec: Spec) -> tuple[tuple[CheckJob, ...], int]:
-    """This variant's check Jobs, and how many of other variants are running."""
-    labels = f"{COMPONENT_LABEL}={CHECK_COMPONENT},{VARIANT_LABEL}"
+async def running_checks(api: Api, variant: Variant) -> int:
+    """How many checks of other variants of its namespace are running.
+
+    Those that succeeded are left out by the API server: they stay for a day, so that there may be hundreds.
+    """
+    unfinished = await api.get(
+        paths.jobs(variant.namespace), "jobs.batch", labelSelector=_CHECKS, fieldSelector="status.successful=0"
+    )
+    others = [raw for raw in unfinished["items"] if parse.controller_uid(raw) != variant.uid]
+    return sum(not parse.check_job(raw, (), "").finished for raw in others)
+
+
+async def _jobs(api: Api, variant: Variant, spec: Spec) -> tuple[CheckJob, ...]:
+    """This variant's check Jobs."""
+    labels = f"{_CHECKS}={variant.name}"
     answer = await api.get(paths.jobs(variant.namespace), "jobs.batch", labelSelector=labels)
     own: list[CheckJob] = []
-    running = 0
-    pods = await api.get(paths.pods(variant.namespace), "pods", labelSelector=f"{labels}={variant.name}")
+    pods = await api.get(paths.pods(variant.namespace), "pods", labelSelector=labels)
     for raw in answer["items"]:
         uid = raw["metadata"]["uid"]
         if parse.controller_uid(raw) != variant.uid:
-            running += not parse.check_job(raw, (), "").finished
             continue
         its = tuple(
             parse.pod(entry, spec.container)
@@ -107,7 +98,7 @@ async def _jobs(api: Api, variant: Variant, spec: Spec) -> tuple[tuple[CheckJob,
         if not its and not job.finished:
             job = parse.check_job(raw, its, await _why_no_pod(api, variant.namespace, uid))
         own.append(job)
-    return tuple(own), running
+    return tuple(own)
 
 
 async def _why_no_pod(api: Api, namespace: str, job_uid: str) -> str:

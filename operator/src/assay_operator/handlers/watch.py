@@ -3,6 +3,7 @@
 import kopf
 
 from assay_operator.constants import GROUP, PLURAL, VARIANT_LABEL
+from assay_operator.turns import Turns
 from assay_operator.workqueue import Key, WorkQueue
 
 
@@ -29,7 +30,7 @@ class Interest:
         return [key for key, target in self._targets.items() if key[0] == namespace and pod.startswith(f"{target}-")]
 
 
-def register(registry: kopf.OperatorRegistry, queue: WorkQueue, interest: Interest) -> None:
+def register(registry: kopf.OperatorRegistry, queue: WorkQueue, interest: Interest, turns: Turns) -> None:
     """Register the handlers of the four watches."""
 
     @kopf.on.event(GROUP, PLURAL, registry=registry)
@@ -56,6 +57,9 @@ def register(registry: kopf.OperatorRegistry, queue: WorkQueue, interest: Intere
             queue.add(key)
 
     @kopf.on.event("batch", "jobs", registry=registry)
-    async def job_news(namespace: str | None, labels: kopf.Labels, **_: object) -> None:
+    async def job_news(namespace: str | None, labels: kopf.Labels, body: kopf.Body, type: str, **_: object) -> None:  # noqa: A002 - kopf's name
         if name := labels.get(VARIANT_LABEL):
             queue.add((namespace or "", name))
+        ended = any(entry["type"] in ("Complete", "Failed") for entry in body.get("status", {}).get("conditions", ()))
+        if (ended or type == "DELETED") and (waiting := turns.call(namespace or "")):
+            queue.add(waiting)

@@ -174,6 +174,6 @@ class Observed:
     name_taken: bool = False
     """A Job that is not this variant's has the name that the check's Job needs."""
     running_checks: int = 0
-    """Unfinished check Jobs of other variants in the namespace."""
+    """Unfinished check Jobs of other variants in the namespace: counted where a check is about to begin, else 0."""
     rivals: tuple[tuple[datetime, str, str], ...] = field(default=())
-    """Creation time, uid and name of other ModelVariants with the same target."""
+    """Creation time, uid and name of other ModelVariants with this target; the oldest one alone will do."""

@@ -189,7 +189,7 @@ def _due(facts: Facts, pack: Pack, inputs: Inputs, attempt: int) -> Finding:
     if not facts.image_id and _coming_up(facts):
         message = "no ready pod of the target tells yet what its image is; the check begins when one does"
         return Finding("Queued", reasons.CHECK_QUEUED, message, inputs)
-    if facts.observed.running_checks >= facts.limits.running_checks:
+    if facts.crowded:
         message = f"{facts.observed.running_checks} other checks are running in this namespace; this one waits its turn"
         return Finding("Queued", reasons.CHECK_QUEUED, message, inputs)
     body = check_job(facts.variant, facts.spec, facts.target, pack, inputs, attempt)

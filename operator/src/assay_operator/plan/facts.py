@@ -105,6 +105,11 @@ class Facts:
             return incumbent
         return None if self.adopted else pack_of(model)
 
+    @property
+    def crowded(self) -> bool:
+        """Whether as many checks run in this namespace as may."""
+        return self.observed.running_checks >= self.limits.running_checks
+
     def asks_for(self, pack: Pack) -> bool:
         """Whether the spec asks for this pack."""
         return self.asked.uri == pack.uri and self.asked.digest in ("", pack.digest)

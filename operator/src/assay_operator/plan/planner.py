@@ -219,8 +219,8 @@ def _again(facts: Facts, active: Finding | None, done: Progress | None, steps: t
     if active is not None and active.until is not None:
         moments.append(active.until)
     waits = [max(0.5, (moment - facts.now).total_seconds()) for moment in moments]
-    # While suspended nothing is started or deleted, so only what runs has news.
-    under_way = ("Running",) if facts.spec.suspend else ("Running", "Late", "Queued", "Due")
+    # While suspended nothing is started or deleted, so only what runs has news. Who waits for others is called.
+    under_way = ("Running",) if facts.spec.suspend else ("Running", "Late", "Due", *(() if facts.crowded else ("Queued",)))
     if (
         steps
         or (done is not None and done.state in ("Moving", "Stuck"))
