@@ -9,10 +9,9 @@ import pytest
 import yaml
 
 from support.apiserver import KUBE, ApiServer, eventually
-from support.chart import Chart, find_helm
 from support.controllers import Namespace
 from support.fault_proxy import FaultProxy
-from support.operator_process import OperatorProcess
+from support.operator_process import OperatorProcess, chart_rules, grant
 from support.packs import FAST, GOOD, MODEL, spec, template
 
 
@@ -34,8 +33,7 @@ def api(root, crd, tmp_path_factory) -> ApiServer:
         subprocess.run([root / "k8s" / "one-node" / "cluster", "build"], check=True)
     server = ApiServer(KUBE, tmp_path_factory.mktemp("apiserver"))
     try:
-        server.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-        eventually(lambda: server.get("/apis/assay.dev/v1alpha1/modelvariants"), "the CRD is established")
+        server.define(crd)
         yield server
     finally:
         server.stop()
@@ -44,35 +42,14 @@ def api(root, crd, tmp_path_factory) -> ApiServer:
 @pytest.fixture(scope="session")
 def operator_rules(root) -> list[dict]:
     """The rules of the Role that the chart gives the operator."""
-    rendered = Chart(root / "charts" / "assay", find_helm(root)).render()
-    roles = [entry for entry in rendered if entry["kind"] == "Role" and entry["metadata"]["name"].endswith("operator")]
-    assert len(roles) == 1
-    return roles[0]["rules"]
+    return chart_rules(root)
 
 
 @pytest.fixture
 def namespace(api, request, operator_rules) -> Namespace:
     name = f"t{abs(hash(request.node.nodeid)) % 10**9}-{os.getpid()}"
     made = Namespace(api, name)
-    api.create(
-        made.path("rbac.authorization.k8s.io/v1", "roles"),
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "Role",
-            "metadata": {"name": "operator"},
-            "rules": operator_rules,
-        },
-    )
-    api.create(
-        made.path("rbac.authorization.k8s.io/v1", "rolebindings"),
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "operator"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "operator"},
-            "subjects": [{"kind": "User", "name": "assay-operator", "apiGroup": "rbac.authorization.k8s.io"}],
-        },
-    )
+    grant(made, operator_rules)
     return made
 
 

@@ -80,7 +80,11 @@ class ApiServer:
         self.url = f"https://127.0.0.1:{self.port}"
         self._clients: list[httpx.Client] = []
         self.http = self._client(ADMIN)
-        eventually(self._ready, f"the API server is ready; see {folder}/kube-apiserver.log", STARTED_S)
+        try:
+            eventually(self._ready, f"the API server is ready; see {folder}/kube-apiserver.log", STARTED_S)
+        except BaseException:
+            self.stop()  # nobody else can
+            raise
 
     @staticmethod
     def _start(binary: Path, name: str, arguments: list[str], folder: Path) -> subprocess.Popen:
@@ -134,6 +138,11 @@ class ApiServer:
         }
         path.write_text(json.dumps(content))
         return path
+
+    def define(self, crd: dict) -> None:
+        """Create the ModelVariants' definition and wait until it is served."""
+        self.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        eventually(lambda: self.get("/apis/assay.dev/v1alpha1/modelvariants"), "the CRD is established")
 
     # -- objects
     def get(self, path: str, **query) -> dict:

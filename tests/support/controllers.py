@@ -38,7 +38,7 @@ class Namespace:
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": {"name": name, "labels": {"assay.dev/target": "true"}},
-            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "assay"}}, "template": template},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template},
         }
         made = self.api.create(self.path("apps/v1", "deployments") + "?fieldManager=helm", body)
         self.roll(name)
@@ -93,14 +93,16 @@ class Namespace:
                 ).raise_for_status()
         self.deployment_status(
             name,
+            generation,
             updated=made,
             current=made + (0 if ready else len(old)),
             available=made if ready else 0,
             old=0 if ready else len(old),
         )
 
-    def deployment_status(self, name: str, *, updated: int, current: int, available: int, old: int) -> None:
-        deployment = self.read_deployment(name)
+    def deployment_status(
+        self, name: str, generation: int, *, updated: int, current: int, available: int, old: int
+    ) -> None:
         total = available + old
         conditions = [
             {
@@ -121,7 +123,7 @@ class Namespace:
             },
         ]
         status = {
-            "observedGeneration": deployment["metadata"]["generation"],
+            "observedGeneration": generation,
             "replicas": current,
             "updatedReplicas": updated,
             "readyReplicas": total,
@@ -132,11 +134,7 @@ class Namespace:
         self.api.merge(self.path("apps/v1", "deployments", name, "status"), {"status": status})
 
     def pods(self, name="assay") -> list[dict]:
-        return [
-            pod
-            for pod in self.api.get(self.path("v1", "pods"))["items"]
-            if pod["metadata"]["labels"].get("app") == name
-        ]
+        return self.api.get(self.path("v1", "pods"), labelSelector=f"app={name}")["items"]
 
     def pod(self, body: dict, *, ready: bool, misfit: dict | None = None) -> dict:
         pod = self.api.create(self.path("v1", "pods"), {"apiVersion": "v1", "kind": "Pod", **body})

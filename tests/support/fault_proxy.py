@@ -22,12 +22,13 @@ _HOP_BY_HOP = {"host", "connection", "transfer-encoding", "content-length", "con
 
 @dataclass(frozen=True)
 class Seen:
-    """A request that came by. ``at``: `time.monotonic`. ``status``: what the operator was told, 0 for nothing."""
+    """A request that came by. ``at``, ``until``: `time.monotonic`. ``status``: what the operator was told, or 0."""
 
     method: str
     path: str
     watch: bool
     at: float
+    until: float
     status: int
 
 
@@ -186,7 +187,7 @@ class FaultProxy:
             status = 0 if request.transport is None or request.transport.is_closing() else answer.status
             return answer
         finally:
-            self.seen.append(Seen(request.method, request.path, is_watch(request), began, status))
+            self.seen.append(Seen(request.method, request.path, is_watch(request), began, time.monotonic(), status))
 
     async def forward(self, request: web.Request, lines: Lines | None = None) -> web.StreamResponse:
         """The API server's own answer; a watch is passed on line by line, for as long as it lasts."""

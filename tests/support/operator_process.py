@@ -7,8 +7,40 @@ import sys
 from pathlib import Path
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
 
 from support.apiserver import OPERATOR, STARTED_S, ApiServer, eventually, free_port
+from support.chart import Chart, find_helm
+from support.controllers import Namespace
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+def chart_rules(root: Path) -> list[dict]:
+    """The rules of the Role that the chart gives the operator."""
+    rendered = Chart(root / "charts" / "assay", find_helm(root)).render()
+    roles = [entry for entry in rendered if entry["kind"] == "Role" and entry["metadata"]["name"].endswith("operator")]
+    assert len(roles) == 1
+    return roles[0]["rules"]
+
+
+def grant(namespace: Namespace, rules: list[dict]) -> None:
+    """Give the operator these rights in the namespace."""
+    meta = {"name": "operator"}
+    namespace.api.create(
+        namespace.path(f"{RBAC}/v1", "roles"),
+        {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": meta, "rules": rules},
+    )
+    namespace.api.create(
+        namespace.path(f"{RBAC}/v1", "rolebindings"),
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": meta,
+            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "operator"},
+            "subjects": [{"kind": "User", "name": "assay-operator", "apiGroup": RBAC}],
+        },
+    )
 
 
 class OperatorProcess:
@@ -52,15 +84,34 @@ class OperatorProcess:
             return 0
 
     def metrics(self) -> str:
-        return httpx.get(f"http://127.0.0.1:{self.port}/metrics").text
+        return httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=60).text
+
+    def total(self, metric: str, **labels: str) -> float:
+        """The sum of the samples of this name that have these labels."""
+        return sum(
+            sample.value
+            for family in text_string_to_metric_families(self.metrics())
+            for sample in family.samples
+            if sample.name == metric and labels.items() <= sample.labels.items()
+        )
 
     def passes(self) -> float:
         """How often it has looked at a ModelVariant."""
-        name = "assay_reconcile_duration_seconds_count"
-        return float(next(line for line in self.metrics().splitlines() if line.startswith(name)).split()[1])
+        return self.total("assay_reconcile_duration_seconds_count")
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         code = self.process.wait(30)
         self._out.close()
         return code
+
+
+def started(api: ApiServer, namespace: str, folder: Path, **settings: object) -> OperatorProcess:
+    """An operator that is ready."""
+    operator = OperatorProcess(api, namespace, folder, settings=settings)
+    try:
+        operator.wait_until("/readyz")
+    except BaseException:
+        operator.end(signal.SIGKILL)  # nobody else can
+        raise
+    return operator

@@ -220,7 +220,9 @@ def _again(facts: Facts, active: Finding | None, done: Progress | None, steps: t
         moments.append(active.until)
     waits = [max(0.5, (moment - facts.now).total_seconds()) for moment in moments]
     # While suspended nothing is started or deleted, so only what runs has news. Who waits for others is called.
-    under_way = ("Running",) if facts.spec.suspend else ("Running", "Late", "Due", *(() if facts.crowded else ("Queued",)))
+    under_way = {"Running"} if facts.spec.suspend else {"Running", "Late", "Queued", "Due"}
+    if facts.crowded:
+        under_way.discard("Queued")
     if (
         steps
         or (done is not None and done.state in ("Moving", "Stuck"))
