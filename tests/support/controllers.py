@@ -93,7 +93,7 @@ class Namespace:
                 ).raise_for_status()
         self.deployment_status(
             name,
-            generation,
+            generation=generation,
             updated=made,
             current=made + (0 if ready else len(old)),
             available=made if ready else 0,
@@ -101,8 +101,11 @@ class Namespace:
         )
 
     def deployment_status(
-        self, name: str, generation: int, *, updated: int, current: int, available: int, old: int
+        self, name: str, *, updated: int, current: int, available: int, old: int, generation: int | None = None
     ) -> None:
+        """Without a generation: of the present one."""
+        if generation is None:
+            generation = self.read_deployment(name)["metadata"]["generation"]
         total = available + old
         conditions = [
             {
