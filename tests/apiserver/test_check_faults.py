@@ -97,7 +97,7 @@ def test_fault_11_pack_that_cannot_be_fetched_is_an_error_and_never_a_pass(targe
 def test_fault_14_drained_check_is_no_attempt_and_its_replacement_counts(target, operator):
     target.variant(spec(GOOD, rollout={"soakSeconds": 0}))
     job = target.new_job()
-    drained = pod_of(target, job)
+    drained = pod_of(target, job, "zzzzz")  # if both are of the same second, its name is the later one
     disruption = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
                   "message": "Eviction API: evicting", "lastTransitionTime": stamp()}  # fmt: skip
     set_status(target, drained, phase="Failed", conditions=[disruption])

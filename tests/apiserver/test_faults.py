@@ -116,7 +116,8 @@ def test_fault_22_verdict_of_the_same_inputs_is_used_again(swapped):
 def test_fault_26_rollout_blocked_by_quota_is_rolled_back_early_and_quoted(swapped):
     begin_rollout(swapped)
     failed = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
-              "message": 'pods "assay" is forbidden: exceeded quota: few'}  # fmt: skip
+              "message": 'pods "assay" is forbidden: exceeded quota: few',
+              "lastUpdateTime": stamp(), "lastTransitionTime": stamp()}  # fmt: skip
     kept = swapped.read_deployment()["status"]["conditions"]
     status = {
         "status": {
@@ -202,9 +203,12 @@ def test_fault_47_image_built_anew_under_the_same_name_is_checked_again(swapped)
 
 
 def test_fault_48_deployment_changed_between_pass_and_apply_is_planned_and_checked_anew(target, proxy, run_operator):
+    def container(workload) -> dict:
+        return workload["spec"]["template"]["spec"]["containers"][0]
+
     async def change_first(passed, request):
-        container = target.read_deployment()["spec"]["template"]["spec"]["containers"][0] | {"image": "x/assay:0.2.0"}
-        body = {"spec": {"template": {"spec": {"containers": [container]}}}}
+        changed = container(target.read_deployment()) | {"image": "x/assay:0.2.0"}
+        body = {"spec": {"template": {"spec": {"containers": [changed]}}}}
         target.api.merge(deployment_path(target), body, manager="helm")
 
     between = Fault(act=change_first, method="PATCH", path="/deployments/", times=1)
@@ -212,7 +216,9 @@ def test_fault_48_deployment_changed_between_pass_and_apply_is_planned_and_check
         target.variant(spec(GOOD, **FAST))
         first = target.new_job()
         target.finish(first)
+        eventually(lambda: container(target.read_deployment())["image"] == "x/assay:0.2.0", "it is changed in between")
+        target.roll()  # a check begins once a pod tells what the new image is
         second = unfinished(target)
-        assert second["spec"]["template"]["spec"]["containers"][0]["image"] == "x/assay:0.2.0"
+        assert container(second)["image"] == "x/assay:0.2.0"
         assert target.annotations() == {}
     assert [one.status for one in proxy.seen if one.method == "PATCH" and "/deployments/" in one.path] == [409]

@@ -81,6 +81,14 @@ def test_pod_tells_how_its_previous_run_ended_and_why_it_waits():
     assert read.started is None
 
 
+@pytest.mark.parametrize(("status", "disrupted"), [("True", True), ("False", False)])
+def test_pod_tells_whether_kubernetes_ended_it(status, disrupted):
+    conditions = [{"type": "DisruptionTarget", "status": status, "reason": "EvictionByEvictionAPI"}]
+    meta = {"name": "p", "uid": "u"}
+    read = parse.pod({"metadata": meta, "status": {"phase": "Failed", "conditions": conditions}}, "classifier")
+    assert read.disrupted is disrupted
+
+
 def test_pod_without_a_status_closes_the_gate():
     read = parse.pod({"metadata": {"name": "p", "uid": "u"}}, "classifier")
     assert (read.ready, read.ended, read.model.is_base) == (False, None, True)

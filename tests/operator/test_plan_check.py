@@ -9,13 +9,8 @@ import pytest
 
 from assay_operator.models.status import Status
 from assay_operator.plan import CreateJob, DeleteJob, Limits, plan
-from support.packs import (
-    GOOD,
-    GOOD_MODEL,
-    OTHER,
-    result,
-    spec,
-)
+from assay_operator.plan.judgement import newest_pod
+from support.packs import GOOD, GOOD_MODEL, OTHER, result, spec
 from support.world import World
 
 
@@ -192,6 +187,22 @@ def test_fault_14_pod_that_replaces_a_drained_one_has_its_own_time_to_start():
     world.reconcile()
     assert world.reason("CheckPassed") == "Unknown CheckRunning"
     assert world.status.target.attempt == 1
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+@pytest.mark.parametrize(("phase", "verdict"), [("Succeeded", "Pass"), ("Failed", "Error")])
+def test_fault_14_pod_that_was_drained_in_the_second_of_its_replacement_does_not_count(name, phase, verdict):
+    world = World()
+    world.reconcile()
+    job = world.finish(verdict)
+    measured = replace(job.pods[0], phase=phase)
+    drained = replace(world.check_pod(job), name=f"{job.name}-{name}", phase="Failed", disrupted=True)
+    for pods in ((drained, measured), (measured, drained)):
+        world.jobs[job.name] = replace(job, pods=pods)
+        assert newest_pod(world.job()) == measured
+    world.reconcile()
+    assert world.status.last_check.verdict == verdict
+    assert world.status.last_check.reason == {"Pass": "CheckPassed", "Error": "PackUnavailable"}[verdict]
 
 
 def test_fault_17_job_deleted_before_its_result_was_read_costs_an_attempt():

@@ -3,6 +3,7 @@
 Names of fault rows are those of the operator's fault table.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -36,6 +37,37 @@ def test_fault_29_foreign_edit_is_put_back_while_the_pack_asked_for_is_refused(s
     swapped.pass_time(60)
     swapped.reconcile()
     assert served(swapped.model) == served(GOOD_MODEL)
+
+
+@pytest.mark.parametrize("name", ["somebody", ""])
+@pytest.mark.parametrize("asked", [GOOD, BAD])
+def test_fault_29_name_of_who_asked_is_put_back_where_somebody_else_edited_it(swapped, name, asked):
+    swapped.edit(model=dict(asked))
+    swapped.settle(verdicts={BAD["digest"]: "Fail"})
+    swapped.set_model(replace(swapped.model, variant=name), owned=name == "")  # of what is gone nobody is an owner
+    swapped.roll()
+    swapped.pass_time(60)
+    swapped.settle()
+    assert swapped.model == GOOD_MODEL
+    assert [event.reason for event in swapped.events].count("DriftCorrected") == 1
+    assert swapped.created == (1 if asked == GOOD else 2)
+
+
+def test_fault_45_renamed_variant_is_no_rollout(swapped):
+    swapped.set_model(replace(swapped.model, variant="former"), owned=True)
+    swapped.roll()
+    swapped.status, swapped.uid = Status(), "uid-2"
+    written = list(swapped.written)
+    swapped.settle()
+    assert (swapped.ready(), swapped.written) == ("True Serving", written)
+
+
+def test_annotations_that_came_with_the_target_are_no_drift():
+    world = World()
+    world.set_model(replace(GOOD_MODEL, variant="somebody"), owned=False)
+    world.roll()
+    world.settle()
+    assert (world.ready(), world.written) == ("True Serving", [])
 
 
 def test_fault_30_target_deleted_and_made_anew_gets_the_passed_model_only_with_evidence(swapped):

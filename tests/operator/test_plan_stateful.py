@@ -5,6 +5,7 @@ has got to, it comes to rest in Ready or Stalled once the world lets it.
 """
 
 import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -119,6 +120,12 @@ class PlanMachine(RuleBasedStateMachine):
     @rule()
     def somebody_edits_the_annotations(self):
         self.world.set_model(ServedModel("https://packs.example/evil.tar", EVIL, "INT8", ""), owned=False)
+
+    @rule(name=st.sampled_from(["somebody", ""]))
+    def somebody_edits_who_asked(self, name):
+        if not self.world.model.is_base:
+            owned = self.world.owned and name == ""
+            self.world.set_model(replace(self.world.model, variant=name), owned=owned)
 
     @rule(tag=st.sampled_from(["0.1.0", "0.2.0"]))
     def the_image_changes(self, tag):

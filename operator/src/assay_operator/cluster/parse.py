@@ -127,6 +127,7 @@ def pod(raw: Json, container: str) -> Pod:
         phase=status.get("phase", ""),
         ready=ready.get("status") == "True",
         deleting="deletionTimestamp" in meta,
+        disrupted=conditions.get("DisruptionTarget", {}).get("status") == "True",
         ready_since=moment(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
         restarts=own.get("restartCount", 0),
         image=next((str(entry.get("image", "")) for entry in _containers(raw) if entry.get("name") == container), ""),

@@ -122,6 +122,8 @@ class Pod:
     phase: str
     ready: bool
     deleting: bool = False
+    disrupted: bool = False
+    """Whether Kubernetes, and not its container, ended it or is about to: a drain, an eviction, a preemption."""
     ready_since: datetime | None = None
     restarts: int = 0
     image: str = ""

@@ -92,8 +92,10 @@ def desired(facts: Facts, approval: Approval) -> tuple[ServedModel, str]:
     if standing is not None and _refused_since(facts, standing):
         rejection = facts.status.rejection(str(facts.inputs_for(standing)))
         return fallback(facts), rejection.reason if rejection else reasons.UNVERIFIED
-    if standing is not None or (good is not None and same_pack(model, good)):
+    if standing is not None:
         return model, ""
+    if good is not None and same_pack(model, good):
+        return facts.served(good), reasons.DRIFT_CORRECTED  # by whom it was asked for may have been edited
     if not facts.target.owned:
         return fallback(facts), reasons.DRIFT_CORRECTED
     return fallback(facts), approval.reason if approval.refused else reasons.CHECK_RUNNING

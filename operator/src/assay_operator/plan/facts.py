@@ -118,6 +118,18 @@ class Facts:
         """The inputs of a check of this pack."""
         return self.inputs if self.asks_for(pack) else inputs_of(self.spec, pack, self.target.template, self.image_id)
 
+    def carries(self, model: ServedModel) -> bool:
+        """Whether the target's template tells to serve this model, as the operator wrote it.
+
+        A ModelVariant's new name is no rollout: pods keep the name under which they were made. One that somebody else
+        has put there, or taken away, since the operator wrote is a foreign edit like any other.
+        """
+        target = self.target
+        if not same_pack(target.model, model):
+            return False
+        ours = target.owned and target.model.variant != ""
+        return model.is_base or target.applied is None or ours or target.model.variant == model.variant
+
     def served(self, pack: Pack) -> ServedModel:
         """The annotations that make the target serve this pack."""
         return ServedModel(pack.uri, pack.digest, pack.precision, self.variant.name)

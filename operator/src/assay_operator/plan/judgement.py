@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from assay_operator.models.observed import CheckJob, Pod, Termination
 from assay_operator.models.result import CheckResult, parse_result, same_uri
@@ -89,8 +89,16 @@ def start_by(job: CheckJob, spec: Spec) -> timedelta:
 
 
 def newest_pod(job: CheckJob) -> Pod | None:
-    """The pod that counts: a drained one was replaced by a newer."""
-    return max(job.pods, key=lambda pod: (pod.created, pod.name), default=None)
+    """The pod that counts: a drained one was replaced by a newer.
+
+    Times are whole seconds, and a pod may be replaced within one. Of two with the same time, the one that failed, or
+    was drained, is the older: a Job gets another pod only once the one before has failed.
+    """
+    return max(job.pods, key=_newness, default=None)
+
+
+def _newness(pod: Pod) -> tuple[datetime, bool, bool, str]:
+    return pod.created, pod.phase != "Failed", not pod.disrupted, pod.name
 
 
 def contradiction(result: CheckResult, job: CheckJob, spec: Spec, candidate: Pack, yardstick: Pack) -> str | None:

@@ -60,7 +60,7 @@ def _plan(facts: Facts) -> Plan:
         # Written before anything acts on it; the next pass, at once, does.
         return report.telling(facts, approval, background, None, recorded, again_s=0.0)
     model, why = desired(facts, approval)
-    moving = not same_pack(model, facts.target.model)
+    moving = not facts.carries(model)
     undoing = _undoing(facts, approval, model)
     done = None if moving else progress(facts, approval, model, undoing=undoing)
     if done is not None and done.state == "Failed":

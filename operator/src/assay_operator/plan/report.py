@@ -98,7 +98,7 @@ def described(facts: Facts, model: ServedModel) -> str:
 def is_drift(facts: Facts, model: ServedModel) -> bool:
     """Whether the target was already told to serve this, and somebody else has changed it."""
     history = facts.status.history
-    return bool(history) and history[0].to == described(facts, model) and not same_pack(facts.target.model, model)
+    return bool(history) and history[0].to == described(facts, model) and not facts.carries(model)
 
 
 def remembering(facts: Facts, status: Status, model: ServedModel, why: str) -> Status:
