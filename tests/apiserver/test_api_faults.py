@@ -168,9 +168,11 @@ def test_fault_10_renewed_token_is_taken_up_where_the_old_one_is_refused(target,
     with run_operator(url=proxy.url) as operator:
         swap(target)
         with proxy.fault(Fault(act=old_is_refused)) as refused:
+            (tmp_path / "kubeconfig").write_text("")  # as somebody finds it who reads while it is being written
+            eventually(lambda: refused.met > 3, "the old token is refused")
+            assert operator.answers("/livez") == 200
             api.kubeconfig(tmp_path / "kubeconfig", RENEWED, proxy.url)
             proxy.break_watches()
-            eventually(lambda: refused.met, "the old token is refused")
             target.edit({"model": {**GOOD, "digest": "sha256:" + "7" * 64}})
             eventually(lambda: len(target.jobs()) == 2, "it goes on with the new one")
             assert target.condition("Stalled") != "True InsufficientPermissions"

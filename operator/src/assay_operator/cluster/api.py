@@ -59,13 +59,16 @@ class Api:
         async def log_in() -> None:
             try:
                 loaders.load_incluster_config(client_configuration=settings)
+                return
             except config.ConfigException:
+                pass  # not in a pod
+            try:
                 await loaders.load_kube_config(client_configuration=settings)
+            except Exception as error:  # a file that is being written, or is none, makes it raise whatever comes
+                told = f"there is neither a ServiceAccount nor a kubeconfig to connect with: {error!r}"
+                raise ApiError(told) from error
 
-        try:
-            await log_in()
-        except config.ConfigException as error:
-            raise ApiError(f"there is neither a ServiceAccount nor a kubeconfig to connect with: {error}") from error
+        await log_in()
         return cls(client.ApiClient(settings), log_in, timeout_s, count)
 
     @property
@@ -153,7 +156,7 @@ class Api:
         before = dict(keys)
         try:
             await self._log_in()
-        except (config.ConfigException, OSError):
+        except ApiError:
             return False  # the refusal that led here is what to tell of
         return bool(before != keys)
 
