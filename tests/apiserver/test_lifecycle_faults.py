@@ -9,7 +9,8 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def test_fault_35_namespace_that_is_being_deleted_is_no_missing_right_and_no_hot_loop(target, proxy, run_operator):
-    with run_operator(url=proxy.url) as operator:
+    # No resync in between: that would try again of itself.
+    with run_operator(url=proxy.url, resync_seconds=60) as operator:
         target.variant(spec(GOOD, **FAST))
         target.finish(target.new_job())
         eventually(lambda: target.annotations() == MODEL, "the annotations are applied")

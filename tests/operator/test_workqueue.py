@@ -155,6 +155,24 @@ def test_pause_that_the_api_server_asks_for_is_kept_whatever_else_is_heard():
     run(scenario)
 
 
+def test_key_that_rings_within_such_a_pause_comes_back_after_it():
+    async def scenario(queue, work):
+        pauses = iter([ApiError("429", retry_after_s=0.2), None])
+
+        def answer():
+            if error := next(pauses):
+                raise error
+
+        work.answers[A] = answer
+        work.go.set()
+        queue.add(A)
+        await until(lambda: work.begun == [A] and not work.running)
+        queue.add_later(A, 0.0)  # as a resync does
+        await until(lambda: work.begun == [A, A])
+
+    run(scenario)
+
+
 def test_backoff_doubles_up_to_a_limit_and_is_spread():
     assert all(FIRST_BACKOFF_S / 2 <= backoff_s(1) <= FIRST_BACKOFF_S for _ in range(50))
     assert all(LONGEST_BACKOFF_S / 2 <= backoff_s(1000) <= LONGEST_BACKOFF_S for _ in range(50))

@@ -53,7 +53,12 @@ class WorkQueue:
         if timer is not None and timer.when() <= loop.time() + delay_s:
             return
         self._cancel_timer(key)
-        self._timers[key] = loop.call_later(delay_s, self.add, key)
+        self._timers[key] = loop.call_later(delay_s, self._ring, key)
+
+    def _ring(self, key: Key) -> None:
+        """A timer has gone off. It is forgotten first: while it is known, a later one would not be set."""
+        del self._timers[key]
+        self.add(key)
 
     async def run(self) -> None:
         """Work until cancelled."""
