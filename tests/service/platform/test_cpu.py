@@ -6,8 +6,18 @@ from pathlib import Path
 import pytest
 
 from assay.platform import cgroup
-from assay.platform.cpu import CfsCounters, CfsReader, cfs_quota_millicores, cpu_features, cpu_limit, cpu_model
+from assay.platform.cpu import (
+    CfsCounters,
+    CfsReader,
+    CpuLimit,
+    cfs_quota_millicores,
+    cpu_features,
+    cpu_limit,
+    cpu_model,
+)
 from assay.platform.memory import memory_limit_bytes
+from assay.serving.process import worker_threads
+from assay.settings import Settings
 
 
 class Machine:
@@ -177,3 +187,9 @@ def test_counters_are_those_of_the_group_a_process_was_moved_to(machine):
     assert reader.read() == CfsCounters(5, 1, 0.0)
     machine.version_2("/b").put("b/cpu.stat", "nr_periods 9\nnr_throttled 2")
     assert reader.read() == CfsCounters(9, 2, 0.0)
+
+
+def test_no_more_threads_than_the_machine_has_cores():
+    mistaken = CpuLimit(10**12, "declared", 10**12, None)  # a limit in the wrong unit
+    assert worker_threads(Settings(), mistaken) == os.cpu_count()
+    assert worker_threads(Settings(), CpuLimit(1500, "declared", 1500, None)) == 1

@@ -1,6 +1,7 @@
 """The one place where the objects of a serving process are wired together."""
 
 import asyncio
+import os
 import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -126,8 +127,11 @@ class Process:
 
 
 def worker_threads(settings: Settings, limit: CpuLimit) -> int:
-    """One worker per whole core: a thread more would only be throttled together with the others."""
-    return settings.workers or max(1, limit.millicores // 1000)
+    """One worker per whole core: a thread more would only be throttled together with the others.
+
+    A limit may be higher than what the machine has, by much if its unit was mistaken; threads are not.
+    """
+    return settings.workers or max(1, min(limit.millicores // 1000, os.cpu_count() or 1))
 
 
 def _tell_limit(limit: CpuLimit, workers: int) -> None:
