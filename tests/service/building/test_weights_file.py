@@ -114,6 +114,7 @@ def test_a_file_that_the_server_does_not_have_is_told(tmp_path, site):
         ("https://example.org/model.pth?x=-12345678.pth", None, "is not pinned"),
         ("http://example.org/model-12345678.pth", None, "can be forged"),
         ("http://localhost/model-12345678.pth", None, "can be forged"),
+        ("https://[/model-12345678.pth", None, "is no URL"),
     ],
 )
 def test_a_url_without_a_pin_that_holds_is_refused_without_a_request(tmp_path, url, sha256, told):

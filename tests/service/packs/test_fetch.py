@@ -202,6 +202,7 @@ def test_a_built_in_is_found_by_name_and_a_missing_one_names_what_is_there(tmp_p
         ("http://example.org/p.tar?token=secret", DIGEST, "queries"),
         ("http://user:secret@example.org/p.tar", DIGEST, "credentials"),
         ("http://example.org/", DIGEST, "names no file"),
+        ("http://user:secret@[/p.tar", DIGEST, "no host and path"),
         ("file://elsewhere/p.tar", DIGEST, "file:///absolute"),
         ("builtin:p", "sha256:123", "not a digest"),
         ("p.tar", DIGEST.upper(), "not a digest"),

@@ -84,7 +84,12 @@ def _fetched(url: str, expected: str | None, cache_dir: Path, progress: Progress
 
 
 def _file_name(where: str) -> str:
-    return unquote(urlsplit(where).path.rpartition("/")[2]) if "://" in where else Path(where).name
+    if "://" not in where:
+        return Path(where).name
+    try:
+        return unquote(urlsplit(where).path.rpartition("/")[2])
+    except ValueError as error:
+        raise BuildError(f"{where} is no URL: {error}") from error
 
 
 def _is_loopback(url: str) -> bool:

@@ -65,7 +65,10 @@ def fetch(
         raise PackError(f"{digest!r} is not a digest: expected sha256: and 64 hexadecimal digits")
     if uri.startswith(BUILTIN):
         return _local(builtin_path(uri), digest, max_bytes)
-    scheme = urlsplit(uri).scheme
+    try:
+        scheme = urlsplit(uri).scheme
+    except ValueError as error:
+        raise PackError(f"{uri.partition('://')[0]}://…: what follows is no host and path") from error
     if not scheme:
         return _local(Path(uri), digest, max_bytes)
     if not digest:
