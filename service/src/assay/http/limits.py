@@ -5,7 +5,7 @@ import asyncio
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
-from assay.serving.errors import BodyTimeoutError, BodyTooLargeError
+from assay.serving.errors import BodyTimeoutError, BodyTooLargeError, ContentEncodingError
 from assay.serving.receiving import Allowance
 
 LINGER_S = 2.0
@@ -23,9 +23,12 @@ def _too_large(seen: int, limit: int) -> BodyTooLargeError:
 async def read_body(request: Request, max_bytes: int, timeout_s: float, allowance: Allowance) -> bytes:
     """The whole body. Nothing beyond ``max_bytes`` is kept, whether its length was declared or not.
 
-    Raises `BodyTooLargeError`, `BodyTimeoutError` for a body slower than ``timeout_s``, `OverloadedError` when all
-    bodies together hold too much, and `ClientDisconnect` when the client went away.
+    Raises `ContentEncodingError` for a compressed body, `BodyTooLargeError`, `BodyTimeoutError` for a body slower than
+    ``timeout_s``, `OverloadedError` when all bodies together hold too much, and `ClientDisconnect` when the client went
+    away.
     """
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise ContentEncodingError("The body is compressed, which is not supported: send it as it is.")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
         raise _too_large(int(declared), max_bytes)

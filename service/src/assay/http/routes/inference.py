@@ -16,7 +16,7 @@ from assay.http.limits import read_body
 from assay.http.reference import INFER_BODY, INFER_PARAMETERS, INFER_RESPONSE, MODEL, VERSION, responses
 from assay.http.routes.health import not_ready
 from assay.http.timing import server_timing
-from assay.serving.errors import ContentEncodingError, ModelNotFoundError
+from assay.serving.errors import ModelNotFoundError
 from assay.serving.process import Process
 from assay.serving.request import Answer, RequestPath
 
@@ -108,8 +108,6 @@ async def _infer(process: Process, request: Request) -> Response:
     record: Record = request.scope["assay"]
     settings = process.settings
     name, path = _served(process, request)
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise ContentEncodingError("The body is compressed, which is not supported: send it as it is.")
     pack = path.model.pack
     with process.receiving.allowance() as allowance:
         body = await read_body(request, settings.max_body_bytes, settings.receive_timeout_s, allowance)
