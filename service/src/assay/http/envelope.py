@@ -91,6 +91,8 @@ class Envelope:
             return
         record = Record(_request_id(scope), time.perf_counter())
         scope["assay"] = record
+        if scope["method"] == "HEAD":  # GET's answer without its body (RFC 9110, section 9.3.2), which Uvicorn drops
+            scope = {**scope, "method": "GET"}
         if classifies(scope["path"]):
             await self._counted(scope, receive, send, record)
         else:
