@@ -1,5 +1,6 @@
 """``assay serve``."""
 
+import os
 import sys
 
 import click
@@ -31,4 +32,9 @@ def serve(**options: object) -> None:
     configure_logging(settings.log_format, settings.log_level)
     from assay.http.server import run  # after the settings: a wrong one is told before seconds of imports
 
-    sys.exit(run(settings))
+    code = run(settings)
+    # Not `sys.exit`: as the interpreter ends it stops threads wherever they are, and one that is inside ONNX Runtime (a
+    # warm-up, a request nobody waits for any more) makes C++ abort the process. Everything was closed by `run`.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
