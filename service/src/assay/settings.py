@@ -91,7 +91,8 @@ class Settings(BaseSettings):
     """Most pixels of an image, told from its header before decoding; above 89 million Pillow itself warns of a bomb."""
 
     receive_timeout_s: float = Field(default=10, gt=0, le=600)
-    """Seconds for a request's body to arrive, and for its headers; 8 MiB in 10 s are 7 Mbit/s."""
+    """Seconds for a request's body to arrive, for its headers, and for an answer that waits to be read; 8 MiB in 10 s
+    are 7 Mbit/s."""
 
     max_receiving_bytes: int = Field(default=0, ge=0)
     """Bytes of all request bodies held at once; 0 means a 42nd of the memory limit (48 MiB of 2 GiB). Beyond it, the
