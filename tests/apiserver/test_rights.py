@@ -2,14 +2,18 @@
 
 import contextlib
 import os
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from support.apiserver import STARTED_S
 from support.chart import Chart, find_helm
 from support.controllers import Namespace
 from support.episode import RESYNC_S, Episode, StepFailedError
 from support.operator_process import OperatorProcess
 from support.rights import Rendered, Right, rights_of, used
+
+AT_ONCE = 6  # operators that are mostly waiting; each takes a second of CPU time to start
 
 FIRST_MISSED = {
     Right("assay.dev", "modelvariants", "get"): "check",
@@ -33,6 +37,15 @@ FIRST_MISSED = {
 }
 """Each right, and the first step of the episode that needs it."""
 
+SILENT = {
+    Right("assay.dev", "modelvariants", verb) for verb in ("get", "list", "watch")
+} | {
+    Right("assay.dev", "modelvariants/status", "update"), Right("apps", "deployments", "list"),
+    Right("apps", "deployments", "watch"), Right("batch", "jobs", "watch"), Right("", "pods", "watch"),
+    Right("events.k8s.io", "events", "create"),
+}  # fmt: skip
+"""Those whose lack the operator cannot tell in a ModelVariant: it does not hear of it, or cannot write there."""
+
 
 @pytest.fixture(scope="module")
 def chart(root) -> Chart:
@@ -50,16 +63,26 @@ def live(api, tmp_path_factory):
         folder = tmp_path_factory.mktemp("operator")
         operator = OperatorProcess(api, where, folder, url, {"resync_seconds": RESYNC_S}, token)
         try:
-            Episode(namespace, operator, FIRST_MISSED[without] if without else "").live()
+            Episode(namespace, operator, FIRST_MISSED[without] if without in SILENT else "").live()
         except StepFailedError as failed:
             return failed.step, failed.message
         finally:
-            operator.end()
+            operator.end(wait_s=STARTED_S)
             with contextlib.suppress(Exception):
                 api.delete(namespace.path("assay.dev/v1alpha1", "modelvariants", "assay"))
         return "", ""
 
     return through
+
+
+@pytest.fixture(scope="module")
+def less_one(chart, live) -> dict[Right, Future[tuple[str, str]]]:
+    """What came of the episode with each right left out, several operators at a time."""
+    rendered = Rendered(chart, "namespace")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return {
+            right: pool.submit(live, rendered, str(number), without=right) for number, right in enumerate(FIRST_MISSED)
+        }
 
 
 @pytest.mark.parametrize("scope", ["namespace", "cluster"])
@@ -75,3 +98,12 @@ def test_operator_uses_exactly_the_rights_that_the_chart_gives_it(api, chart, li
 def _path(variant) -> str:
     meta = variant["metadata"]
     return f"/apis/assay.dev/v1alpha1/namespaces/{meta['namespace']}/modelvariants/{meta['name']}"
+
+
+@pytest.mark.parametrize("right", FIRST_MISSED, ids=str)
+def test_without_any_one_right_a_step_fails_and_where_it_can_be_told_it_is(less_one, right):
+    step, message = less_one[right].result()
+    assert step == FIRST_MISSED[right], message
+    if right not in SILENT:
+        told = f'cannot {right.verb} resource "{right.resource}" in API group "{right.group}"'
+        assert told in message

@@ -6,14 +6,15 @@ from assay_operator.builders.check_job import job_name
 from assay_operator.builders.inputs import inputs_of
 from assay_operator.cluster import parse
 from assay_operator.models.status import Pack
-from support.apiserver import STARTED_S, WAIT_S, eventually
+from support.apiserver import STARTED_S, eventually
 from support.controllers import Namespace, stamp
 from support.operator_process import OperatorProcess
 from support.packs import BASE_URI, FAST, GOOD, MODEL, OTHER, spec, template
 
-UNSEEN_S = 6  # what is told within a second where the right is there: watches bring it, and the resync is far off
+UNSEEN_S = 6  # for what cannot come about: watches would bring it in a second, and the resync is far off
 QUIET_S = 1  # longer than news of the operator's own writes take to come back to it
-RESYNC_S = 10 * WAIT_S
+SEEN_S = STARTED_S  # for what must: several operators at once may be slow, and a step that fails ends the life
+RESYNC_S = 10 * SEEN_S
 
 
 class StepFailedError(Exception):
@@ -26,7 +27,7 @@ class StepFailedError(Exception):
 
 
 class Episode:
-    """The steps, in order, in a namespace of its own. `fails`: the one that is expected not to come about."""
+    """The steps, in order, in a namespace of its own. `fails`: the one that is expected to fail without a word."""
 
     def __init__(self, namespace: Namespace, operator: OperatorProcess, fails: str = "") -> None:
         self._space, self._operator, self._fails = namespace, operator, fails
@@ -50,7 +51,7 @@ class Episode:
             return condition()
 
         try:
-            return eventually(or_denied, what, UNSEEN_S if self._step == self._fails else WAIT_S)
+            return eventually(or_denied, what, UNSEEN_S if self._step == self._fails else SEEN_S)
         except AssertionError as error:
             raise StepFailedError(self._step, str(error)) from error
 
@@ -77,7 +78,7 @@ class Episode:
     def ready(self) -> None:
         self._operator.wait_until("/livez")
         try:
-            self._operator.wait_until("/readyz", UNSEEN_S if self._step == self._fails else STARTED_S)
+            self._operator.wait_until("/readyz", UNSEEN_S if self._step == self._fails else SEEN_S)
         except AssertionError as error:
             raise StepFailedError(self._step, str(error)) from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.apiserver import OPERATOR, STARTED_S, ApiServer, eventually, free_port
+from support.apiserver import OPERATOR, STARTED_S, WAIT_S, ApiServer, eventually, free_port
 from support.chart import Chart, find_helm
 from support.controllers import Namespace
 
@@ -99,9 +99,9 @@ class OperatorProcess:
         """How often it has looked at a ModelVariant."""
         return self.total("assay_reconcile_duration_seconds_count")
 
-    def end(self, number: int = signal.SIGTERM) -> int:
+    def end(self, number: int = signal.SIGTERM, wait_s: float = WAIT_S) -> int:
         self.process.send_signal(number)
-        code = self.process.wait(30)
+        code = self.process.wait(wait_s)
         self._out.close()
         return code
 
