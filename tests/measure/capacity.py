@@ -94,8 +94,8 @@ def main() -> None:
                 cpu_s = service.cpu_s()
                 runs = [run(service.port, photos, expected.rate, options.seconds, s) for s in range(options.seeds)]
                 cost_ms = (service.cpu_s() - cpu_s) / sum(seen["requests"] for seen in runs) * 1000
-                measured = [seen["latencyMs"]["p(99)"] for seen in runs]
-                halves = [seen["latencyMs"]["med"] for seen in runs]
+                measured = [seen["latencyMs"]["p99"] for seen in runs]
+                halves = [seen["latencyMs"]["p50"] for seen in runs]
                 low, high = spread(found, expected.rate, round(expected.rate * options.seconds))
                 late = max(seen["lateShare"] for seen in runs)
                 refused = sum(seen["checksFailed"] for seen in runs)

@@ -131,10 +131,12 @@ def impatient(builtin_dir):
 
 def test_client_that_never_reads_is_cut(impatient):
     requests = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 1000  # more than the kernel takes in
-    before = connections(impatient)
+    before, told = connections(impatient), len(impatient.events)
     with closing(connect(impatient, SO_RCVBUF=SMALL_BUFFER)) as silent:
         silent.sendall(requests)
         wait_until("the connection to be cut", lambda: connections(impatient) <= before)
+    assert httpx.get(f"{impatient.url}/livez").status_code == 200  # whatever follows the cut has happened
+    assert impatient.events[told:] == []  # the request before the last one read is not answered into a closed connection
 
 
 def test_strangers_fill_no_log(impatient):

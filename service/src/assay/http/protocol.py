@@ -8,6 +8,7 @@ import asyncio
 import resource
 
 import httptools
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from assay.http.envelope import Record
@@ -44,6 +45,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _replaying = False
     _upgrade_with_body = False
     _idle_since = 0.0
+    _answering: RequestResponseCycle | None = None  # `cycle` is the last one read, which may wait behind this one
     _header_timer: asyncio.TimerHandle | None = None
     _unread_timer: asyncio.TimerHandle | None = None
 
@@ -60,12 +62,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self._disarm()
         self._expect_read(False)
         self._unset_keepalive_if_required()  # the parent forgets it where the connection broke
-        cycle = self._cycle
+        cycle = self._answering
         if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True  # the parent tells the last request only, and this one would go on writing
+            cycle.message_event.set()
             record = cycle.scope.get("assay")  # where the envelope left it
             if isinstance(record, Record):
                 record.gone = True
         super().connection_lost(exc)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     @property
     def _cycle(self) -> RequestResponseCycle | None:
