@@ -97,5 +97,5 @@ def _inside(board: Board) -> None:
         graph("Throttled periods", "Share of scheduler periods in which a pod's CPU quota ran out.", "percentunit",
               Query(service.throttled("pod"), "{{pod}}"), thresholds=service.THROTTLED),
         graph("Refused, by reason", "What the service refused, and why.", "reqps",
-              Query(service.rate("assay_rejected_total", by="reason"), "{{reason}}"), stacked=True),
+              Query(service.occurred("assay_rejected_total", "reason"), "{{reason}}"), stacked=True),
     )  # fmt: skip

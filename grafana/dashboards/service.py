@@ -23,6 +23,11 @@ def rate(metric: str, extra: str = "", by: str = "") -> str:
     return f"sum{grouped} (rate({series(metric, extra)}[{RATE}]))"
 
 
+def occurred(metric: str, by: str) -> str:
+    """A counter's rates by a label, of those values that have occurred: of the others there is a series, too, at 0."""
+    return f"{rate(metric, by=by)} and sum by ({by}) ({series(metric)}) > 0"
+
+
 def quantile(q: float, metric: str, extra: str = "", by: str = "") -> str:
     """A quantile of a histogram, over all pods."""
     grouped = f"le, {by}" if by else "le"
@@ -158,7 +163,7 @@ def _load(board: Board) -> None:
     board.row(
         "Load, ceiling and cost",
         graph("Requests by status", "All requests, by the status they were answered with.", "reqps",
-              Query(rate("assay_requests_total", by="code"), "{{code}}"), stacked=True),
+              Query(occurred("assay_requests_total", "code"), "{{code}}"), stacked=True),
         graph("Load against ceiling", "The ceiling is the pods' CPU limits over the mean cost of late requests: no "
               "setting gets beyond it, only cheaper requests or more pods do.", "reqps",
               Query(OFFERED, "arriving"), Query(rate("assay_requests_total", OK), "answered"),
@@ -186,7 +191,7 @@ def _queue(board: Board) -> None:
         graph("Requests in flight", "Being received, waiting or worked on.", "short",
               Query(f"sum by (pod) ({series('assay_inflight_requests')})", "{{pod}}")),
         graph("Refused, by reason", "Overloaded and DeadlineExceeded are about capacity; the others about what was "
-              "sent.", "reqps", Query(rate("assay_rejected_total", by="reason"), "{{reason}}"), stacked=True),
+              "sent.", "reqps", Query(occurred("assay_rejected_total", "reason"), "{{reason}}"), stacked=True),
         graph("Size of pictures", "Pixels, by header: the biggest lever on cost that a caller has.", "Mpixel",
               *(Query(f"{quantile(q, 'assay_image_pixels')} / 1e6", f"p{q * 100:.0f}") for q in (0.5, 0.95, 0.99))),
         graph("Memory", "Resident memory of the service's processes.", "bytes",

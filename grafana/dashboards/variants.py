@@ -25,9 +25,14 @@ def condition(kind: str, extra: str = "") -> str:
     return f'assay_variant_condition{{{WHERE},type="{kind}"{"," if extra else ""}{extra}}}'
 
 
-def operator(metric: str, by: str = "", extra: str = "") -> str:
+def operator(metric: str, by: str = "") -> str:
     """The sum of the rates of an operator's counter. Its namespace may be another one than its variants'."""
-    return f"sum{f' by ({by})' if by else ''} (rate({metric}{{{extra}}}[{RATE}]))"
+    return f"sum{f' by ({by})' if by else ''} (rate({metric}[{RATE}]))"
+
+
+def occurred(metric: str, by: str) -> str:
+    """The same by a label, of those values that have occurred: of the others there is a series, too, at 0."""
+    return f"{operator(metric, by)} and sum by ({by}) ({metric}) > 0"
 
 
 def _states() -> str:
@@ -152,9 +157,9 @@ def _health(board: Board) -> None:
         graph("Duration of a pass", "A pass is a handful of requests to the API server.", "s",
               *(Query(f"histogram_quantile({q}, {bucket})", f"p{q * 100:.0f}") for q in (0.5, 0.99))),
         graph("Passes that failed", "By kind of error. They are repeated, at growing intervals.", "ops",
-              Query(operator("assay_reconcile_errors_total", "kind"), "{{kind}}"), stacked=True),
+              Query(occurred("assay_reconcile_errors_total", "kind"), "{{kind}}"), stacked=True),
         graph("Requests to the API server", "By status; 0 means no answer. 409 and 404 are part of its work.", "reqps",
-              Query(operator("assay_api_requests_total", "code"), "{{code}}"), stacked=True),
+              Query(occurred("assay_api_requests_total", "code"), "{{code}}"), stacked=True),
         graph("Memory", "Resident memory of the operator.", "bytes",
               Query("sum by (pod) (process_resident_memory_bytes) and sum by (pod) "
                     "(assay_last_resync_timestamp_seconds)", "{{pod}}")),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from pictures import units
 from pictures.source import Series
@@ -20,6 +20,7 @@ NAMED = {"green": "#56a64b", "orange": "#ff780a", "red": "#e02f44", "blue": "#57
 SMALL = 6.5  # points; a sheet of thirty panels is looked at enlarged
 HEADROOM = 1.1  # above the highest value, for a flat line to be seen
 LEGEND_ENTRIES = 9  # more would cover the lines
+TICKS = 6  # about as many as matplotlib draws by itself
 
 
 def draw(axes: Axes, panel: Panel, series: Named, begin: float) -> None:
@@ -65,6 +66,9 @@ def _graph(axes: Axes, panel: Panel, series: Named, begin: float) -> None:
             axes.axhline(step["value"], color=NAMED[step["color"]], linestyle=(0, (4, 3)), linewidth=0.8)
     axes.set_ylim(bottom=0, top=defaults.get("max") or top * HEADROOM)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.text(value, unit)))
+    if unit == "bytes" and axes.get_ylim()[1] > TICKS:
+        # Powers of two: round numbers of bytes are no round numbers of MiB.
+        axes.yaxis.set_major_locator(MultipleLocator(2 ** math.ceil(math.log2(axes.get_ylim()[1] / TICKS))))
     axes.grid(visible=True, linewidth=0.3)
     handles, names = axes.get_legend_handles_labels()
     axes.legend(handles[:LEGEND_ENTRIES], names[:LEGEND_ENTRIES], fontsize=SMALL - 1, ncols=3, loc="upper left",

@@ -12,7 +12,7 @@ from pictures.source import Source
 WIDTH_IN, ROW_IN = 17.0, 0.27  # inches: 24 columns, and one row of the grid
 DPI = 80  # 1360 pixels wide: legible, and a few hundred kilobytes
 COLUMNS = 24
-MARGINS_IN = (0.45, 0.12, 0.26, 0.32)  # within a panel: left and right for the axis, top for the title, below for ticks
+MARGINS_IN = (0.55, 0.12, 0.26, 0.32)  # within a panel: left and right for the axis, top for the title, below for ticks
 
 
 def series_of(panel: dict[str, Any], source: Source, moment: float) -> Named:

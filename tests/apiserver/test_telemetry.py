@@ -141,10 +141,10 @@ def test_requests_passes_and_errors_are_counted_as_a_proxy_sees_them(target, pro
         for one in proxy.seen:
             if one.method in WRITES:
                 seen[one.method, str(one.status)] = seen.get((one.method, str(one.status)), 0) + 1
-        assert {how: count for how, count in counted.items() if how[0] in WRITES} == seen
+        assert {how: count for how, count in counted.items() if how[0] in WRITES and count} == seen
         assert (counted["GET", "0"], counted["GET", "503"], counted["PATCH", "409"]) == (1, 2, 1)
         errors = series(operator, "assay_reconcile_errors_total", "kind")
-        assert errors == {("ApiError",): 3, ("ConflictError",): 1}
+        assert {how: count for how, count in errors.items() if count} == {("ApiError",): 3, ("ConflictError",): 1}
         buckets = series(operator, "assay_reconcile_duration_seconds_bucket", "le")
         assert buckets["0.5",] < buckets["+Inf",]  # the pass that waited for its time-out of a second
         assert began <= value(operator, "assay_last_resync_timestamp_seconds") <= time.time()

@@ -68,6 +68,13 @@ def test_thresholds_within_sight_are_drawn_as_lines(panels):
     assert [entry.get_ydata()[0] for entry in axes.lines if entry.get_label().startswith("_")] == [0.1, 0.25]
 
 
+def test_bytes_have_round_numbers_of_their_unit_at_the_axis(panels):
+    axes = drawn(panels["Memory"], [("a", line([120e6, 200e6]))])
+    told = axes.yaxis.get_major_formatter()
+    texts = [told(at) for at in axes.get_yticks() if 0 <= at <= axes.get_ylim()[1]]
+    assert texts == ["0 B", "64 MiB", "128 MiB", "192 MiB"]
+
+
 def test_figure_shows_the_newest_number_in_the_colour_of_its_threshold(panels):
     axes = drawn(panels["Throttled"], [("throttled", line([0.0, 0.5, math.nan]))])
     (text,) = axes.texts

@@ -83,6 +83,23 @@ def test_metrics_tell_of_conditions_and_verdicts_once():
     assert value("assay_variant_cost_ratio", **figures) is None
 
 
+def test_counters_with_labels_are_there_at_zero_before_the_first_time():
+    told = {family.name: family.samples for family in Telemetry().registry.collect() if family.type == "counter"}
+    labelled = ("assay_rollouts", "assay_check_verdicts", "assay_reconcile_errors", "assay_api_requests")
+    assert [name for name, samples in told.items() if not samples] == []  # a counter that was forgotten here
+    assert {sample.value for name in labelled for sample in told[name]} == {0}
+    verdicts = [(sample.labels["verdict"], sample.labels["reason"]) for sample in told["assay_check_verdicts"]]
+    assert len(verdicts) == len({reason for _, reason in verdicts})
+    assert {verdict: sum(1 for said, _ in verdicts if said == verdict) for verdict, _ in verdicts} == {
+        "Pass": 1,
+        "Fail": 4,
+        "Inconclusive": 1,
+        "Error": 11,
+    }
+    kinds = {sample.labels["kind"] for sample in told["assay_reconcile_errors"]}
+    assert kinds == {"ApiError", "NotFoundError", "ConflictError", "DeniedError", "InvalidError"}
+
+
 def test_metrics_count_a_rollout_once_when_it_ends(swapped):
     telemetry, world = Telemetry(), swapped
     assert telemetry.registry.get_sample_value("assay_rollouts_total", {"result": "RolloutComplete"}) == 0

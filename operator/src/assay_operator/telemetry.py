@@ -1,11 +1,15 @@
 """The operator's metrics, in a registry of their own."""
 
 from dataclasses import dataclass, field
+from itertools import product
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from assay_operator.errors import ApiError
 from assay_operator.models.conditions import ROLLED_OUT
 from assay_operator.models.observed import Variant
+from assay_operator.models.result import Reason
 from assay_operator.models.spec import Spec
 from assay_operator.models.status import Status
 from assay_operator.plan import reasons
@@ -14,16 +18,26 @@ from assay_operator.plan import reasons
 CHECK_SECONDS = (5, 10, 20, 40, 60, 120, 240, 480, 900, 1800, 3600)
 # A pass is seven small requests: milliseconds on an idle API server, seconds on a struggling one.
 RECONCILE_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-# What a check may say, so that each series is there, at 0, before the first such check: a counter that is born at 1 has
-# never risen for Prometheus. Other reasons of an Error get their series when they occur.
-VERDICTS = (
-    ("Pass", reasons.CHECK_PASSED),
-    *(("Fail", reason) for reason in sorted(reasons.REFUSALS)),
-    ("Inconclusive", reasons.CHECK_INCONCLUSIVE),
-    ("Error", reasons.CHECK_CRASHED),
+# What follows is there from the start, at 0: a counter that is born at 1 has never risen for Prometheus.
+# What a check may say: what it writes itself, and what becomes of one that writes nothing to be believed.
+JUDGED = {
+    reasons.CHECK_PASSED: "Pass",
+    **dict.fromkeys(sorted(reasons.REFUSALS), "Fail"),
+    reasons.CHECK_INCONCLUSIVE: "Inconclusive",
+}
+UNTOLD = (
+    reasons.CHECK_TIMED_OUT,
+    reasons.CHECK_IMAGE_PULL_FAILED,
+    reasons.CHECK_UNSCHEDULABLE,
+    reasons.CHECK_RESULT_INVALID,
 )
-# How a rollout ends; likewise there from the start.
+VERDICTS = tuple((JUDGED.get(reason, "Error"), reason) for reason in (*get_args(Reason), *UNTOLD))
+# How a rollout ends.
 ROLLOUT_ENDS = (reasons.ROLLOUT_COMPLETE, reasons.ROLLED_BACK, reasons.ROLLBACK_FAILED)
+# What the API server may answer: well, as `cluster.api` tells errors apart, or that it cannot just now. A proxy before
+# it may say something else.
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+STATUSES = (0, 200, 201, 400, 401, 403, 404, 409, 410, 422, 429, 500, 503, 504)
 PERMILLE = 1000  # a status counts in permille, Prometheus in ratios
 
 
@@ -119,6 +133,10 @@ class Telemetry:
             self.check_verdicts.labels(verdict, reason)
         for result in ROLLOUT_ENDS:
             self.rollouts.labels(result)
+        for kind in (ApiError, *ApiError.__subclasses__()):
+            self.reconcile_errors.labels(kind.__name__)
+        for method, status in product(METHODS, STATUSES):
+            self.api_requests.labels(method, str(status))
         ProcessCollector(registry=self.registry)
 
     def count_request(self, method: str, status: int) -> None:

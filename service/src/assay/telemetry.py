@@ -1,11 +1,13 @@
 """The service's metrics. Their names are API; service.md of the design lists them.
 
 One `Telemetry` per process, with its own registry. Whatever is observed for every request is a child made here, once:
-looking a child up by its labels costs more than observing it.
+looking a child up by its labels costs more than observing it. Counters whose labels are known in advance have all their
+children from the start, at 0: for Prometheus a series that is born at 5 has never risen, and an alert on its rise would
+miss the first burst.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
@@ -22,8 +24,8 @@ STAGES = ("receive", "cache", "queue", "decode", "preprocess", "batch_wait", "in
 """The timed parts of a request, in order; each begins where the one before ends."""
 
 OPTIONAL_STAGES = frozenset({"cache", "batch_wait"})
-"""Those that only settings bring about: the look-up of an answer, and the wait for the model when batching. They have
-no series until there is something to tell."""
+"""Those that only settings bring about: the look-up of an answer, and the wait for the model when batching. Without
+these settings they have no series."""
 
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075,
            0.1, 0.15, 0.25, 0.5, 1.0, 2.5)  # fmt: skip
@@ -35,6 +37,8 @@ PIXELS = (50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 4e6, 8e6, 12e6, 16e6, 32e6)
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32)
 """Bucket bounds for batches, up to the largest that may be set."""
+
+_OK = 200
 
 STORE_DROPS = ("QueueFull", "SinkFailed", "DrainDeadline")
 """Why an answer is not stored: no room in the queue, refused by a sink that takes others, or too late in the drain."""
@@ -69,20 +73,21 @@ class CfsCollector(Collector):
 
 
 class Telemetry:
-    """Every metric of one process."""
+    """Every metric of one process. ``stages``: those of `OPTIONAL_STAGES` that its settings bring about."""
 
-    def __init__(self) -> None:
+    def __init__(self, stages: Collection[str] = ()) -> None:
         self.registry = CollectorRegistry()
         histogram = partial(Histogram, registry=self.registry, buckets=SECONDS)
         counter = partial(Counter, registry=self.registry)
         gauge = partial(Gauge, registry=self.registry)
         stage = histogram("assay_stage_duration_seconds", "Wall time of each part of an answered request.", ["stage"])
         self._stage = stage
-        self._stages = {name: stage.labels(name) for name in STAGES if name not in OPTIONAL_STAGES}
+        self._stages = {name: stage.labels(name) for name in STAGES if name in stages or name not in OPTIONAL_STAGES}
         self._duration = histogram("assay_request_duration_seconds", "Wall time of a request, by status.", ["code"])
         self._requests = counter("assay_requests", "Requests, by status.", ["code"])
         self._rejected = counter("assay_rejected", "Requests refused, by the code of their problem.", ["reason"])
         self._by_code: dict[int, tuple[Histogram, Counter]] = {}
+        self._children(_OK)
         self._cost = histogram("assay_request_cost_seconds", "CPU time spent on an answered request.")
         self._pixels = Histogram(
             "assay_image_pixels", "Pixels of images, by header.", registry=self.registry, buckets=PIXELS
@@ -157,11 +162,24 @@ class Telemetry:
 
     def observe_request(self, code: int, seconds: float, exemplar: dict[str, str] | None = None) -> None:
         """Count a finished request by its status. ``exemplar``: labels of its trace, told in OpenMetrics only."""
-        if code not in self._by_code:
-            self._by_code[code] = (self._duration.labels(str(code)), self._requests.labels(str(code)))
-        duration, requests = self._by_code[code]
+        duration, requests = self._children(code)
         duration.observe(seconds, exemplar)
         requests.inc()
+
+    def _children(self, code: int) -> tuple[Histogram, Counter]:
+        if code not in self._by_code:
+            self._by_code[code] = (self._duration.labels(str(code)), self._requests.labels(str(code)))
+        return self._by_code[code]
+
+    def expect(self, refusals: Mapping[str, int]) -> None:
+        """Begin the counts of these refusals at 0: the codes of their problems, each with its status.
+
+        Not their histograms, which are twenty series each: of refusals only the mean time is shown, which does not
+        depend on how many there were.
+        """
+        for reason, status in refusals.items():
+            self._rejected.labels(reason)
+            self._requests.labels(str(status))
 
     def count_rejected(self, reason: str) -> None:
         """Count a refusal by its stable code."""

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from support.corpus.seeds import seeds
-from support.images import jpeg
+from support.images import bomb, jpeg
 from support.server import running, wait_until
 
 SCRAPE_S = 0.05
@@ -64,6 +64,39 @@ def test_scrape_is_cheap_after_many_kinds_of_answers(server):
             assert client.get(f"{server.url}/metrics").status_code == 200
             times.append(time.perf_counter() - started)
     assert statistics.median(times) < SCRAPE_S
+
+
+def test_no_refusal_makes_a_series_that_was_not_there_from_the_start(builtin_dir):
+    refused = {"UnsupportedMediaType", "TooManyPixels", "ImageBroken", "InvalidParameter", "MultipartInvalid",
+               "BodyTooLarge", "ContentEncodingUnsupported", "MethodNotAllowed", "ModelNotFound", "NotFound",
+               "InferenceInvalid"}  # fmt: skip
+    with running(builtin_dir) as server:
+        server.wait_ready()
+        before = counters(server)
+        url = f"{server.url}/v1/classify"
+        for body, options in (
+            (b"text", {}),
+            (bomb(), {}),
+            (jpeg()[:9000], {}),
+            (b"", {"params": {"top_k": "0"}}),
+            (b"", {"headers": {"Content-Type": "multipart/form-data; boundary=b"}}),
+            (bytes((8 << 20) + 1), {}),
+            (b"", {"headers": {"Content-Encoding": "gzip"}}),
+        ):
+            httpx.post(url, content=body, **options)
+        httpx.get(url)
+        for path in ("nobody/infer", "a/b/c/infer", "assay/infer"):
+            httpx.post(f"{server.url}/v2/models/{path}", content=b"{}")
+        after = counters(server)
+    assert {name.rpartition("/")[2] for name in after if "rejected" in name and after[name]} == refused
+    assert set(after) == set(before)
+    assert set(before.values()) == {0}
+
+
+def counters(server) -> dict[str, float]:
+    """Those of requests, by status and by reason of their refusal."""
+    kinds = ("assay_requests_total/", "assay_rejected_total/")
+    return {name: value for name, value in server.metrics().items() if name.startswith(kinds)}
 
 
 def test_metrics_tell_when_nothing_is_under_way(server):

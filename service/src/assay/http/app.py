@@ -18,6 +18,7 @@ def create_app(process: Process) -> ASGIApp:
     """
     app = FastAPI(title="Assay", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     problems.install(app)
+    process.telemetry.expect(problems.refusals())
     reference.install(app, InferenceRequest, InferenceResponse)
     for routes in (classify, inference, model, health):
         app.include_router(routes.router(process))

@@ -6,6 +6,7 @@ as well, the one that clients of the Open Inference Protocol read.
 """
 
 import json
+from collections.abc import Iterator
 from http import HTTPStatus
 
 import structlog
@@ -15,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from assay.errors import AssayError
 from assay.serving.errors import AbandonedError, InvalidParameterError, RequestError
 from assay.vision.errors import ImageError
 from assay.vision.header import MEDIA_TYPES
@@ -30,7 +32,28 @@ _HINTS = {
 }
 """Headers that say what would have been taken (RFC 9110, section 15.5.16)."""
 
+_FAULT = AssayError.code
+"""The code of a fault of this program."""
+
 _log = structlog.get_logger()
+
+
+def refusals() -> dict[str, int]:
+    """The codes of all problems that a counted request may end with, each with its status."""
+    found = {_code_of(status): status for status in (404, 405)}  # no such path, not this method
+    kinds = (*_kinds(RequestError), *_kinds(ImageError))
+    return {**found, _FAULT: 500, **{kind.code: kind.status for kind in kinds}}
+
+
+def _kinds(base: type[RequestError | ImageError]) -> Iterator[type[RequestError | ImageError]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds(kind)
+
+
+def _code_of(status: int) -> str:
+    """The code of a refusal by the framework."""
+    return HTTPStatus(status).phrase.title().replace(" ", "")
 
 
 def problem_body(status: int, code: str, detail: str, path: str = "") -> bytes:
@@ -80,7 +103,7 @@ def of_request_error(error: RequestError, path: str) -> Response:
 def internal(error: Exception, request_id: str, path: str) -> Response:
     """The problem of a fault of this program, which is logged with its trace."""
     _log.error("A request failed by a fault of this program; please report it.", exc_info=error, request_id=request_id)
-    return problem(500, "InternalError", "The request failed by a fault of this service; its log knows more.", path)
+    return problem(500, _FAULT, "The request failed by a fault of this service; its log knows more.", path)
 
 
 async def _request_error(request: Request, error: Exception) -> Response:
@@ -110,14 +133,16 @@ async def _validation_error(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this type only
-    phrase = HTTPStatus(error.status_code).phrase
-    response = problem(error.status_code, phrase.title().replace(" ", ""), f"{phrase}.", request.scope["path"])
+    code = _code_of(error.status_code)
+    _tell(request, code)
+    detail = f"{HTTPStatus(error.status_code).phrase}."
+    response = problem(error.status_code, code, detail, request.scope["path"])
     response.headers.update(error.headers or {})
     return response
 
 
 async def _any_error(request: Request, error: Exception) -> Response:
-    _tell(request, "InternalError")
+    _tell(request, _FAULT)
     return internal(error, request.scope["assay"].request_id, request.scope["path"])
 
 

@@ -183,7 +183,8 @@ def build_process(settings: Settings) -> Process:
     memory = memory_limit_bytes(settings.memory_limit_bytes or None)
     workers = worker_threads(settings, limit)
     _tell_limit(limit, workers)
-    telemetry = Telemetry()
+    optional = {"cache": settings.cache_bytes > 0, "batch_wait": settings.batching}
+    telemetry = Telemetry([stage for stage, on in optional.items() if on])
     cores = limit.millicores / 1000
     disagreement = (limit.declared - limit.cgroup) / 1000 if limit.declared and limit.cgroup else 0.0
     telemetry.set_limits(cores, workers, disagreement)
