@@ -133,7 +133,8 @@ class Telemetry:
             self.check_verdicts.labels(verdict, reason)
         for result in ROLLOUT_ENDS:
             self.rollouts.labels(result)
-        for kind in (ApiError, *ApiError.__subclasses__()):
+        kinds: list[type[ApiError]] = [ApiError, *ApiError.__subclasses__()]
+        for kind in kinds:
             self.reconcile_errors.labels(kind.__name__)
         for method, status in product(METHODS, STATUSES):
             self.api_requests.labels(method, str(status))
