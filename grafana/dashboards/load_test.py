@@ -24,8 +24,13 @@ def requests(by: str = "") -> str:
     return f"sum{f' by ({by})' if by else ''} (rate(k6_http_reqs_total{{{TEST}}}[{RATE}]))"
 
 
+def counted(metric: str) -> str:
+    """What k6 has counted in all that is shown: it tells of a counter only as it rises, and that is soon forgotten."""
+    return f"sum(max_over_time(k6_{metric}_total{{{TEST}}}[$__range]))"
+
+
 # Scripts of k6/scenarios count `sent` and `not_right`; others have k6's checks.
-RIGHT = f"1 - ({k6('not_right_total', 'sum')} or vector(0)) / {k6('sent_total', 'sum')} or {k6('checks_rate', 'min')}"
+RIGHT = f"1 - ({counted('not_right')} or vector(0)) / {counted('sent')} or {k6('checks_rate', 'min')}"
 
 
 def build() -> Dashboard:
@@ -52,7 +57,7 @@ def _verdict(board: Board) -> None:
                "invalid: the generator did not keep its schedule.", "percentunit",
                Query(k6("late_arrivals_rate"), "late"), thresholds=LATE, decimals=2),
         number("Dropped iterations", "Requests that were due and never sent: any makes the run invalid.", "short",
-               Query(f"{k6('dropped_iterations_total', 'sum')} or vector(0)", "dropped"), thresholds=(1,), decimals=0),
+               Query(f"{counted('dropped_iterations')} or vector(0)", "dropped"), thresholds=(1,), decimals=0),
         number("Right answers", "Share of requests with the right answer in time; by k6's checks where a script has no "
                "count of its own.", "percentunit", Query(RIGHT, "right"), thresholds=(0.999, 1), falling=True,
                decimals=2),

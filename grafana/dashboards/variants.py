@@ -78,20 +78,22 @@ def build() -> Dashboard:
     return board.build()
 
 
+def _number(kind: str, extra: str) -> str:
+    """How many ModelVariants have a condition; without an operator to tell, that is unknown, and not 0."""
+    return f"count({condition(kind, extra)}) or 0 * count(assay_variant_condition{{{WHERE}}})"
+
+
 def _now(board: Board) -> None:
     board.row(
         "Now",
         number("Ready", "ModelVariants whose model serves and is proved.", "short",
-               Query(f"count({condition('Ready', _TRUE)}) or vector(0)", "ready"), span=3, decimals=0),
+               Query(_number("Ready", _TRUE), "ready"), span=3, decimals=0),
         number("Stalled", "ModelVariants that wait for somebody: refused, rolled back, or in trouble.", "short",
-               Query(f"count({condition('Stalled', _TRUE)}) or vector(0)", "stalled"), span=3, thresholds=(1,),
-               decimals=0),
+               Query(_number("Stalled", _TRUE), "stalled"), span=3, thresholds=(1,), decimals=0),
         number("Unproved", "Workloads that serve a model nobody has proved in their present environment.", "short",
-               Query(f"count({condition('Available', _UNPROVED)}) or vector(0)", "unproved"), span=3, thresholds=(1,),
-               decimals=0),
+               Query(_number("Available", _UNPROVED), "unproved"), span=3, thresholds=(1,), decimals=0),
         number("Check bypassed", "Models that serve by annotation, without a check.", "short",
-               Query(f"count({condition('CheckPassed', _BYPASSED)}) or vector(0)", "bypassed"), span=3, thresholds=(1,),
-               decimals=0),
+               Query(_number("CheckPassed", _BYPASSED), "bypassed"), span=3, thresholds=(1,), decimals=0),
         listing("ModelVariants", "The condition Ready of each: `kubectl describe modelvariant` has the sentence that "
                 "goes with the reason.", "namespace", "name", "status", "reason", query=Query(condition("Ready"))),
         states("Conditions", "Each condition's status over time. Green is True: good for all but Reconciling and "

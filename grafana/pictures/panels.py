@@ -71,7 +71,7 @@ def _graph(axes: Axes, panel: Panel, series: Named, begin: float) -> None:
         axes.yaxis.set_major_locator(MultipleLocator(2 ** math.ceil(math.log2(axes.get_ylim()[1] / TICKS))))
     axes.grid(visible=True, linewidth=0.3)
     handles, names = axes.get_legend_handles_labels()
-    axes.legend(handles[:LEGEND_ENTRIES], names[:LEGEND_ENTRIES], fontsize=SMALL - 1, ncols=3, loc="upper left",
+    axes.legend(handles[:LEGEND_ENTRIES], names[:LEGEND_ENTRIES], fontsize=SMALL - 1, ncols=3, loc="best",
                 framealpha=0.6, borderpad=0.2, handlelength=1, columnspacing=0.8)  # fmt: skip
 
 

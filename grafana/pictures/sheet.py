@@ -16,11 +16,13 @@ MARGINS_IN = (0.55, 0.12, 0.26, 0.32)  # within a panel: left and right for the 
 
 
 def series_of(panel: dict[str, Any], source: Source, moment: float) -> Named:
-    """What a panel's queries give, by the names in its legend; `moment` is the present of tables."""
+    """What a panel's queries give, by the names in its legend; `moment` is the present of tables and figures."""
     found: Named = []
     for target in panel["targets"]:
         expr = target["expr"]
         given = source.instant(expr, moment) if target.get("instant") else source.range(expr)
+        if panel["type"] == "stat":
+            given = [known for one in given if (known := one.until(moment)).times]
         found += [(one.named(target["legendFormat"]), one) for one in given]
     return found
 
@@ -28,7 +30,8 @@ def series_of(panel: dict[str, Any], source: Source, moment: float) -> Named:
 def draw_sheet(board: dict[str, Any], source: Source, marks: dict[str, float], moment: float, path: Path) -> None:
     """Write the sheet as PNG.
 
-    marks: what happened when (seconds of the epoch), drawn on the time axes. moment: the present of tables.
+    marks: what happened when (seconds of the epoch), drawn on the time axes. moment: the present of tables
+    and single figures.
     """
     rows = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in board["panels"])
     height = rows * ROW_IN + 0.6
@@ -61,8 +64,9 @@ def draw_sheet(board: dict[str, Any], source: Source, marks: dict[str, float], m
             )
         )
         draw(axes, panel, series_of(panel, source, moment), source.start)
-        if panel["type"] in ("timeseries", "state-timeline"):
+        if panel["type"] != "table":
             axes.set_xlim(0, source.end - source.start)
+        if panel["type"] in ("timeseries", "state-timeline"):
             for at, colour in notes:
                 axes.axvline(at - source.start, color=colour, linestyle=":", linewidth=1)
             for at in marks.values():

@@ -29,6 +29,11 @@ class Series:
             return ", ".join(f"{name}={value}" for name, value in self.labels.items() if name != "__name__")
         return re.sub(r"\{\{\s*(\w+)\s*\}\}", lambda found: self.labels.get(found[1], ""), legend)
 
+    def until(self, moment: float) -> "Series":
+        """What was known of it at a time."""
+        kept = [(at, value) for at, value in zip(self.times, self.values, strict=True) if at <= moment]
+        return Series(self.labels, [at for at, _ in kept], [value for _, value in kept])
+
     @property
     def last(self) -> float:
         """The newest value that is a number; NaN where none is."""
@@ -53,6 +58,7 @@ class Source:
     def filled(self, expr: str) -> str:
         """The expression with its variables filled in."""
         expr = expr.replace("$__rate_interval", self.rate_interval)
+        expr = expr.replace("$__range", f"{max(1, round(self.end - self.start))}s")
         return re.sub(r"\$([a-z]+)\b", lambda found: self.variables.get(found[1], ".*"), expr)
 
     def range(self, expr: str) -> list[Series]:

@@ -97,7 +97,9 @@ def test_every_query_goes_to_the_chosen_data_source(board):
 
 def test_every_rate_is_over_the_rate_interval(board):
     for expr in expressions(board):
-        assert set(re.findall(r"\[([^\]]+)\]", expr)) <= {"$__rate_interval"}, expr
+        ranges = set(re.findall(r"(\w+)\([^()\[]*\[([^\]]+)\]", expr))
+        assert len(re.findall(r"\[", expr)) == len(re.findall(r"\w+\([^()\[]*\[", expr)), expr
+        assert {over for how, over in ranges if how != "max_over_time"} <= {"$__rate_interval"}, expr
 
 
 def test_every_variable_that_queries_use_is_offered_and_all_leaves_nothing_out(board):

@@ -148,6 +148,9 @@ def test_loaded_service_answers_what_k6_sends_below_its_ceiling(story):
     assert top(load["answered"]) <= top(load["sent by k6"]) * 1.5  # two clocks, and seconds' windows
     assert top(load["answered"]) > 4
     assert load["ceiling"].last > top(load["answered"])
+    # Long after k6 has ended, and after its last wrong answer, too.
+    right = lines(story, "load-test", "Right answers")["right"]
+    assert right.last == pytest.approx(1 - story.k6["checksFailed"] / story.k6["requests"], abs=1e-6)
     (sent,) = ask(story, "sum(k6_http_reqs_total)", "loaded")
     assert sent.last == pytest.approx(RATE * LOADED_S, rel=0.3)  # four standard deviations of a Poisson count
 
@@ -188,9 +191,17 @@ def test_swap_is_marked_once_and_both_models_are_seen(story):
     assert {"efficientnet-lite0-fp32 FP32", f"{SECOND} FP32"} <= set(served)
 
 
+def test_store_that_works_takes_what_is_answered(story):
+    written = lines(story, "service", "Store: written", "loaded")["written"]
+    answered = lines(story, "service", "Answered", "loaded")["answered"]
+    assert sum(written.values) == pytest.approx(sum(answered.values), rel=0.2)  # some seconds later
+    assert {top(one) for one in lines(story, "service", "Store: dropped", "loaded").values()} == {0}
+
+
 def test_dead_store_loses_answers_and_nothing_else(story):
     assert top(lines(story, "service", "Store: dropped", "store dead")["QueueFull"]) > 0
-    assert top(lines(story, "service", "Store: written", "store dead")["written"]) == 0
+    (written,) = ask(story, 'assay_store_written_total{pod="assay-2"}', "store dead")
+    assert top(written) == 0
     assert top(lines(story, "service", "Store: waiting", "store dead")["assay-2"]) > 100_000
     assert set(lines(story, "service", "Requests by status", "store dead")) & {"500", "503"} == set()
 
@@ -221,6 +232,7 @@ def test_dots_of_the_latency_lead_to_traces_of_just_these_requests(story):
 def test_cache_and_batches_of_the_second_model_are_seen(story):
     assert top(lines(story, "service", "Cache: share of hits", "store dead")["hits"]) > 0
     assert top(lines(story, "service", "Cache: memory", "store dead")["assay-2"]) > 0
+    assert top(lines(story, "service", "Cache: evictions", "store dead")["evicted"]) > 0
     assert top(lines(story, "service", "Images in a batch", "store dead")["mean"]) >= 1
     stages = lines(story, "service", "Mean time of a request, by stage", "store dead")
     assert {"cache", "batch_wait"} <= set(stages)

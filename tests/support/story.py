@@ -27,6 +27,7 @@ RATE = 12.0  # requests per second: a sixth of one core's ceiling, so that a bus
 IN_PARALLEL = 24  # far more than two workers and the little budget below have room for
 LITTLE_BUDGET_MS = 120  # eight requests: enough for the load's bunches, not for so many at a time
 QUOTA_US, PERIOD_US = 10_000, 100_000  # a tenth of a core: every request runs into it
+LITTLE_CACHE = 20_000  # thirty answers: the pictures that come again, and some that do not
 DRAIN_S = 8  # long enough to be seen not to be ready
 
 
@@ -119,9 +120,10 @@ def tell(story: Story, builtin_dir: Path, folder: Path) -> None:
         refused = stack.enter_context(refused_port())
         story.traces = stack.enter_context(collector())
         first = stack.enter_context(running(builtin_dir, cpu_limit_millicores=2000, queue_budget_ms=LITTLE_BUDGET_MS,
-                                            drain_delay_s=1, traces_endpoint=story.traces.url))  # fmt: skip
+                                            drain_delay_s=1, traces_endpoint=story.traces.url,
+                                            store_uri=(folder / "store").as_uri()))  # fmt: skip
         second_settings = {
-            "cache_bytes": 1 << 20, "batching": True, "store_queue_bytes": 1 << 20, "drain_delay_s": DRAIN_S,
+            "cache_bytes": LITTLE_CACHE, "batching": True, "store_queue_bytes": 1 << 20, "drain_delay_s": DRAIN_S,
             "drain_store_timeout_s": 0.3, "store_uri": "s3://answers/gone", "cpu_limit_millicores": 2000,
             "traces_endpoint": f"http://127.0.0.1:{refused}",
         }  # fmt: skip
