@@ -11,6 +11,7 @@ from assay_operator.plan import plan
 from support.packs import (
     BAD,
     BASE_URI,
+    BUILTIN,
     GOOD,
     GOOD_MODEL,
     OTHER,
@@ -31,13 +32,27 @@ def test_fault_43_unapproved_yardstick_means_no_check_and_no_rollout(yardstick):
     assert (world.created, world.written) == (0, [])
 
 
-def test_fault_43_repack_of_the_candidate_is_no_yardstick(swapped):
-    swapped.edit(
-        model=dict(OTHER),
-        check={"compareWith": {"uri": "https://packs.example/repack.tar", "digest": "sha256:" + "9" * 64}},
-    )
+@pytest.mark.parametrize(
+    "yardstick",
+    [
+        {"uri": "https://packs.example/repack.tar", "digest": "sha256:" + "9" * 64},
+        {"uri": GOOD["uri"], "digest": "sha256:" + "9" * 64},  # other bytes where a pack was that has passed
+        {"uri": "builtin:never"},
+    ],
+    ids=["the candidate's repack", "the last good one's repack", "no digest"],
+)
+def test_fault_43_what_never_passed_is_no_yardstick(swapped, yardstick):
+    swapped.edit(model=dict(OTHER), check={"compareWith": yardstick})
     swapped.settle()
     assert swapped.reason("Stalled") == "True YardstickNotApproved"
+
+
+def test_built_in_pack_that_has_passed_may_be_named_without_its_digest(swapped):
+    swapped.edit(model=dict(BUILTIN))
+    swapped.settle()
+    swapped.edit(model=dict(OTHER), check={"compareWith": {"uri": BUILTIN["uri"]}})
+    swapped.settle()
+    assert swapped.ready() == "True Serving"
 
 
 def test_last_good_and_the_base_may_be_the_yardstick(swapped):
