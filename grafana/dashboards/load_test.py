@@ -78,7 +78,8 @@ def _outside(board: Board) -> None:
               thresholds=(service.P99_S,)),
         graph("Time of HTTP requests", "k6's own timing, from sending to the last byte: without lateness and without "
               "connecting.", "s", *(Query(k6(f"http_req_duration_{q}"), q) for q in ("p50", "p95", "p99"))),
-        graph("Requests by status", "What k6 was answered; 0 is no answer.", "reqps",
+        graph("Requests by status", "What k6 was answered; 0 is no answer. k6 has no series before a status' first "
+              "answer, so one that comes once is in `Right answers` only.", "reqps",
               Query(requests("status"), "{{status}}"), stacked=True),
     )  # fmt: skip
 
