@@ -51,6 +51,19 @@ def test_fault_23_46_pod_whose_pack_does_not_fit_is_rolled_back_early(swapped, c
     assert "it does not fit" in swapped.message()
 
 
+def test_fault_46_pack_whose_check_was_skipped_is_rolled_back_with_one_event(swapped):
+    swapped.edit(model=dict(OTHER))
+    swapped.skip_check = OTHER["digest"]
+    swapped.reconcile()
+    swapped.misfit = Termination(78, "Error", '{"code":"CpuFeatureMissing","message":"no vnni"}', finished=swapped.now)
+    swapped.roll(ready=False, waiting="CrashLoopBackOff")
+    swapped.misfit = None
+    swapped.settle()
+    assert swapped.reason("CheckPassed") == "False CpuFeatureMissing"
+    assert served(swapped.written[-1]) == served(GOOD_MODEL)
+    assert [event.reason for event in swapped.events].count("CpuFeatureMissing") == 1
+
+
 def test_fault_46_pod_on_a_node_without_the_features_is_told_and_the_others_serve(swapped):
     swapped.misfit = Termination(78, "Error", '{"code":"CpuFeatureMissing","message":"no vnni"}', finished=swapped.now)
     swapped.pods.append(swapped.pod(9, ready=False, waiting="CrashLoopBackOff"))
@@ -95,6 +108,22 @@ def test_fault_25_pod_that_ends_in_the_soak_is_rolled_back(swapped):
     swapped.settle()
     assert swapped.ready() == "False RolledBack"
     assert served(swapped.written[-1]) == served(GOOD_MODEL)
+
+
+def test_fault_25_pod_that_drains_before_it_ends_in_the_soak_is_rolled_back(swapped):
+    swapped.edit(model=dict(OTHER))
+    swapped.reconcile()
+    swapped.finish("Pass")
+    swapped.reconcile()
+    swapped.roll()
+    swapped.reconcile()
+    assert swapped.reason("RolledOut") == "False Soaking"
+    swapped.pods[0] = swapped.pod(0, ready=False)
+    swapped.reconcile()
+    assert swapped.reason("RolledOut") == "False Soaking"
+    swapped.pods[0] = swapped.pod(0, ready=False, restarts=1)
+    swapped.reconcile()
+    assert swapped.reason("RolledOut") == "False SoakFailed"
 
 
 def test_fault_26_rollout_blocked_by_quota_is_rolled_back_early_and_quoted(swapped):

@@ -36,8 +36,13 @@ def events_of(variant: Variant, after: Status, steps: tuple[Step, ...]) -> tuple
             continue
         if before is None and now.reason == reasons.ROLLOUT_COMPLETE:
             continue  # nothing was rolled out: it is what the target came with
-        known = {condition.reason for condition in variant.status.conditions}
-        if now.reason in told or (kind in (READY, STALLED) and now.reason in known):
+        known = {
+            condition.reason
+            for condition in variant.status.conditions
+            # What refuses a rollout is told once, though a check that was skipped is then refused for it too.
+            if kind in (READY, STALLED) or (kind == CHECK_PASSED and condition.type != kind)
+        }
+        if now.reason in told or now.reason in known:
             continue
         moment = f"{after.target.inputs_hash}/{after.target.attempt}/{len(after.history)}/{_last_change(after)}"
         told[now.reason] = _event(variant, now.reason, now.message, moment)

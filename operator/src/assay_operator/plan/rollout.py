@@ -91,7 +91,8 @@ def _trial(facts: Facts, model: ServedModel, name: str) -> Progress:
             "Failed", reasons.SOAK_FAILED, sentences(f"the pods of {name} do not stay ready", _trouble(facts, model))
         )
     previous = facts.status.condition(ROLLED_OUT)
-    if previous is not None and previous.reason == reasons.SOAKING and any(pod.restarts for pod in pods):
+    held = previous is not None and previous.reason == reasons.SOAKING
+    if held and any(pod.restarts or (pod.ended is not None and not pod.ready) for pod in pods):
         return Progress(
             "Failed",
             reasons.SOAK_FAILED,
@@ -104,7 +105,9 @@ def _trial(facts: Facts, model: ServedModel, name: str) -> Progress:
         limit = rollout.progress_deadline_seconds
         message = sentences(f"{_count(facts, model)} serve {name} after {limit} s", _trouble(facts, model))
         return Progress("Failed", reasons.PROGRESS_DEADLINE_EXCEEDED, message)
-    return Progress("Moving", reasons.ROLLOUT_IN_PROGRESS, f"{_count(facts, model)} serve {name}", deadline)
+    # A pod that drains is first not ready, and ends a moment later: that its model was soaking is not to be forgotten.
+    reason = reasons.SOAKING if held else reasons.ROLLOUT_IN_PROGRESS
+    return Progress("Moving", reason, f"{_count(facts, model)} serve {name}", deadline)
 
 
 def _early_failure(facts: Facts, model: ServedModel, start: datetime) -> Progress | None:
