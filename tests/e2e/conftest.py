@@ -1,11 +1,16 @@
 """What the end-to-end tests share: the cluster with the release installed, packs, and where things stand."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.bad_packs import build_packs
+from support.fault_bench import RELEASE, Bench
+from support.fault_objects import NAMESPACE as FAULTS
+from support.fault_objects import build_packs as build_colour_packs
+from support.fault_release import install
 from support.kube import Cluster, wait_for
 from support.variants import Variants
 
@@ -121,3 +126,36 @@ def operator_pod(cluster):
         return names[0] if names else None
 
     return wait_for("an operator pod", running, 60)
+
+
+@pytest.fixture(scope="session")
+def fault_namespace(cluster, root, tmp_path_factory) -> Iterator[Bench]:
+    """The namespace where things go wrong, with its release; it goes with everything in it."""
+    kubeconfig = Path(os.environ.get("KUBECONFIG") or root / ".cluster" / "kubeconfig")
+    there = Cluster(kubeconfig, FAULTS, root / ".cluster" / "bin")
+    container = cluster.get("deployment", "assay")["spec"]["template"]["spec"]["containers"][0]
+    packs = build_colour_packs(tmp_path_factory.mktemp("colours"))
+    bench = Bench(there, root, packs)
+    there.kubectl("delete", "namespace", there.namespace, "--ignore-not-found", "--wait")
+    install(bench, container["image"], tmp_path_factory.mktemp("certificates"))
+    yield bench
+    there.helm("uninstall", RELEASE, "--wait")
+    there.kubectl("delete", "namespace", there.namespace, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def crowd(fault_namespace) -> Iterator[Bench]:
+    """The same for a module whose tests begin all at once, each on a target of its own."""
+    fault_namespace.new_token()
+    fault_namespace.serve_base()
+    yield fault_namespace
+    fault_namespace.reopen()
+
+
+@pytest.fixture
+def bench(fault_namespace) -> Iterator[Bench]:
+    """The same, with the base serving, a running operator, and no verdict that could be used again."""
+    fault_namespace.new_token()
+    fault_namespace.serve_base()
+    yield fault_namespace
+    fault_namespace.reopen()

@@ -28,7 +28,7 @@ def served_by(pack_server, packs, name, **changes):
 
 
 @pytest.mark.parametrize("spoilt", ["scrambled", "permuted"])
-def test_wrong_model_is_refused_with_numbers(variants, pack_server, packs, deployment_untouched, spoilt):
+def test_fault_20_44_wrong_model_is_refused_with_numbers(variants, pack_server, packs, deployment_untouched, spoilt):
     variants.ask_for(served_by(pack_server, packs, spoilt))
     settled = variants.settle()
     ready = refusal(variants, settled)
@@ -50,7 +50,9 @@ def test_pack_with_another_digest_is_refused(variants, pack_server, packs, deplo
     assert packs["dynamic"].digest[:19] in ready["message"]
 
 
-def test_dynamically_quantised_model_is_refused_for_its_cost(variants, pack_server, packs, deployment_untouched):
+def test_fault_20_dynamically_quantised_model_is_refused_for_its_cost(
+    variants, pack_server, packs, deployment_untouched
+):
     # The bars are lowered so that nothing but the cost decides.
     lowered = {"minTop3ContainmentPermille": 500, "minTop1AgreementPermille": 500}
     variants.ask_for(served_by(pack_server, packs, "dynamic"), **lowered)
@@ -60,7 +62,7 @@ def test_dynamically_quantised_model_is_refused_for_its_cost(variants, pack_serv
     assert settled["status"]["lastCheck"]["costRatioLowerPermille"] > 1000
 
 
-def test_candidate_cannot_be_its_own_yardstick(variants, pack_server, packs, deployment_untouched):
+def test_fault_43_candidate_cannot_be_its_own_yardstick(variants, pack_server, packs, deployment_untouched):
     model = served_by(pack_server, packs, "scrambled")
     jobs = {job["metadata"]["uid"] for job in variants.check_jobs()}
     variants.ask_for(model, compareWith={"uri": model["uri"], "digest": model["digest"]})

@@ -49,7 +49,7 @@ def test_int8_passes_its_check_and_rolls_out_without_a_failed_request(cluster, v
     assert summary["checksFailed"] == 0, summary["log"]
 
 
-def test_helm_upgrade_keeps_the_swapped_model(cluster, variants, int8_serving, root):
+def test_fault_36_helm_upgrade_keeps_the_swapped_model(cluster, variants, int8_serving, root):
     before = annotations(cluster)
     assert before["assay.dev/model-precision"] == "INT8"
     # Another pod annotation makes the upgrade a real one: every pod is replaced.
@@ -74,7 +74,7 @@ def test_way_back_to_base_needs_no_new_check(cluster, variants, int8_serving):
     assert annotations(cluster) == {}
 
 
-def test_operator_killed_in_mid_check_makes_no_second_job_and_reaches_the_verdict(
+def test_fault_1_operator_killed_in_mid_check_makes_no_second_job_and_reaches_the_verdict(
     cluster, variants, base_serving, operator_pod
 ):
     forget_checks(cluster)

@@ -13,11 +13,12 @@ SETTLED_S = 420
 
 
 class Variants:
-    """The one ModelVariant of the release, edited as a user would."""
+    """A ModelVariant, by default the one of the release, edited as a user would."""
 
-    def __init__(self, cluster: Cluster, samples: Path) -> None:
+    def __init__(self, cluster: Cluster, samples: Path, name: str = NAME) -> None:
         self.cluster = cluster
         self._samples = samples
+        self.name = name
 
     def sample(self, name: str) -> Any:
         """A manifest of k8s/samples, parsed."""
@@ -36,11 +37,11 @@ class Variants:
 
     def read(self) -> Any:
         """The variant as it stands."""
-        return self.cluster.get("modelvariant", NAME)
+        return self.cluster.get("modelvariant", self.name)
 
     def wide(self) -> str:
         """What `kubectl get mv -o wide` shows."""
-        return self.cluster.kubectl("get", "modelvariant", NAME, "--output=wide")
+        return self.cluster.kubectl("get", "modelvariant", self.name, "--output=wide")
 
     def condition(self, kind: str, variant: Any = None) -> dict[str, Any]:
         """A condition that speaks of the current generation; {} where there is none yet."""
@@ -63,7 +64,7 @@ class Variants:
         """What a person would look at."""
         return "\n".join(
             [
-                self.cluster.kubectl("get", "modelvariant", NAME, "--output=yaml"),
+                self.cluster.kubectl("get", "modelvariant", self.name, "--output=yaml"),
                 self.cluster.kubectl("get", "pods,jobs", "--output=wide"),
                 self.cluster.kubectl("logs", "deployment/assay-operator", "--tail=30"),
             ]
