@@ -24,8 +24,9 @@ from support.server import Server, running, wait_until
 SECOND = "efficientnet-lite0-second"
 IDLE_S, LOADED_S, STORE_DEAD_S = 6, 14, 10  # a rate interval or two each
 RATE = 12.0  # requests per second: a sixth of one core's ceiling, so that a busy machine does not shed
-IN_PARALLEL = 24  # far more than two workers and the little budget below have room for
-LITTLE_BUDGET_MS = 120  # eight requests: enough for the load's bunches, not for so many at a time
+IN_PARALLEL = 64  # twice what two workers and the budget below have room for
+BUDGET_MS = 500  # thirty requests: enough for the load's bunches, though the machine be busy
+DEADLINE_MS = 10_000  # likewise: in an ordinary load nothing is refused
 QUOTA_US, PERIOD_US = 10_000, 100_000  # a tenth of a core: every request runs into it
 LITTLE_CACHE = 20_000  # thirty answers: the pictures that come again, and some that do not
 DRAIN_S = 8  # long enough to be seen not to be ready
@@ -119,8 +120,8 @@ def tell(story: Story, builtin_dir: Path, folder: Path) -> None:
     with ExitStack() as stack:
         refused = stack.enter_context(refused_port())
         story.traces = stack.enter_context(collector())
-        first = stack.enter_context(running(builtin_dir, cpu_limit_millicores=2000, queue_budget_ms=LITTLE_BUDGET_MS,
-                                            drain_delay_s=1, traces_endpoint=story.traces.url,
+        first = stack.enter_context(running(builtin_dir, cpu_limit_millicores=2000, queue_budget_ms=BUDGET_MS,
+                                            deadline_ms=DEADLINE_MS, drain_delay_s=1, traces_endpoint=story.traces.url,
                                             store_uri=(folder / "store").as_uri()))  # fmt: skip
         second_settings = {
             "cache_bytes": LITTLE_CACHE, "batching": True, "store_queue_bytes": 1 << 20, "drain_delay_s": DRAIN_S,
