@@ -130,9 +130,9 @@ class Settings(BaseSettings):
     """Seconds after that for admitted requests to finish; ten deadlines."""
 
     store_uri: str = ""
-    """Where answered requests of ``/v1/classify`` are kept, image and result: ``file:///folder``,
-    ``s3://bucket/prefix``, ``gs://…`` or ``az://…``; empty keeps nothing. Credentials come from the environment each
-    cloud uses (``AWS_ACCESS_KEY_ID``, …)."""
+    """Where answered images are kept with their results, those of ``/v1/classify`` and files sent to ``/v2``:
+    ``file:///folder``, ``s3://bucket/prefix``, ``gs://…`` or ``az://…``; empty keeps nothing. Credentials come from the
+    environment each cloud uses (``AWS_ACCESS_KEY_ID``, …)."""
 
     store_queue_bytes: int = Field(default=64 << 20, ge=1 << 20, le=4 << 30)
     """Bytes of answers that may wait to be stored; new ones are dropped beyond it, and beyond a quarter of the memory

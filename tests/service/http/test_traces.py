@@ -212,4 +212,4 @@ def test_endpoint_without_what_sends_traces_ends_with_what_to_install():
     environment = {**os.environ, "ASSAY_TRACES_ENDPOINT": "http://collector:4318"}
     found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert found.returncode == 2
-    assert "pip install 'assay[traces]'" in found.stderr
+    assert "pip install 'service[traces]'" in found.stderr

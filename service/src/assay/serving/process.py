@@ -169,7 +169,7 @@ def _traces(settings: Settings, telemetry: Telemetry) -> "Traces | None":
     except ImportError as error:
         raise SettingsError(
             f"ASSAY_TRACES_ENDPOINT is set, and what sends traces is not installed ({error.name}): "
-            "pip install 'assay[traces]'."
+            "pip install 'service[traces]' in a checkout."
         ) from error
     traces = Traces(settings.traces_endpoint, settings.traces_ratio, telemetry)
     _log.info("Requests are traced.", endpoint=traces.endpoint, ratio=settings.traces_ratio)

@@ -62,7 +62,7 @@ def variants(
       assay bench variants my-model-fp32.tar --threads 1 --json
     """
     if find_spec("onnx") is None:
-        raise BenchError("variants are quantised here, which needs onnx: pip install 'assay[build]'")
+        raise BenchError("variants are quantised here, which needs onnx: pip install 'service[build]' in a checkout")
     from assay.bench import models
     from assay.bench.variants import PyTorch, measure
 
