@@ -98,7 +98,7 @@ def test_a_picture_of_another_kind_is_refused(tmp_path, name, said):
 
 def test_without_matplotlib_a_picture_is_refused_with_the_way_to_get_it_and_the_rest_works(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(BenchError, match=r"pip install 'assay\[bench\]'"):
+    with pytest.raises(BenchError, match=r"pip install 'service\[bench\]'"):
         check_drawable(tmp_path / "bench.png")
     assert json.loads(report().json_text())["rows"]
     assert report().markdown()

@@ -39,8 +39,8 @@ def check_drawable(path: Path) -> None:
         raise BenchError(f"a picture is {' or '.join(SUFFIXES)}, by the end of its name; {path.name} is neither")
     if find_spec("matplotlib") is None:
         raise BenchError(
-            "--picture needs matplotlib, which is not installed: pip install 'service[bench]' in a checkout, or matplotlib "
-            "alone; without --picture, the table and the JSON need nothing"
+            "--picture needs matplotlib, which is not installed: pip install 'service[bench]' in a checkout, or "
+            "matplotlib alone; without --picture, the table and the JSON need nothing"
         )
 
 
