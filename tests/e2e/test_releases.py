@@ -85,7 +85,7 @@ def test_whole_chart_is_accepted_by_the_api_server_with_every_option_on(elsewher
     # The kinds of the Prometheus operator are not known here; whatever else can be switched on is.
     printed = elsewhere.helm(
         "install", "assay", str(root / "charts" / "assay"), "--dry-run=server", "--hide-notes",
-        "--values", str(values), "--set", "podMonitor.create=never", "--output=json",
+        "--values", str(values), "--set", "podMonitor.create=never,monitoring.rules.create=never", "--output=json",
     )  # fmt: skip
     manifest = json.loads(printed)["manifest"]
     accepted = elsewhere.kubectl("apply", "--dry-run=server", "--server-side", "-f", "-", stdin=manifest)
