@@ -38,7 +38,7 @@ test-system: $(VENV)/.test ## tests that need Debian packages or Go
 	$(BIN)/python -m pytest -m "system and not e2e" --ignore tests/apiserver
 
 test-cluster: $(VENV)/.test ## end-to-end tests on the cluster of `make cluster`
-	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python -m pytest -m e2e -rP tests/e2e  # -rP: the figures that passing tests print
+	PATH="$(CURDIR)/.cluster/bin:$$PATH" $(BIN)/python -m pytest -m e2e -rP $(OPTIONS) tests/e2e  # -rP: the figures that passing tests print
 
 lint: $(VENV)/.test ## style, import contracts, and that generated files are fresh
 	$(BIN)/ruff check .
