@@ -21,7 +21,8 @@ def test_open_loop_sends_each_arrival_once_when_it_is_due(service, squares):
     with sending(squares) as sender:
         outcomes = sender.poisson(service.port, 40, 1, 3)
     assert [outcome.due for outcome in outcomes] == list(due_times(40, 1, 3))
-    assert all(outcome.due <= outcome.sent < outcome.ended and outcome.fine for outcome in outcomes)
+    # On a busy machine a service of one core may shed one; it was sent all the same.
+    assert all(outcome.due <= outcome.sent < outcome.ended and outcome.status in (200, 429) for outcome in outcomes)
 
 
 def test_closed_loop_keeps_so_many_under_way_and_no_more(service, squares):
