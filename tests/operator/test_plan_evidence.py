@@ -1,82 +1,177 @@
-"""What makes a pack that is not the last good one a yardstick: a Job of this variant's own that passed it, here."""
+"""What makes a serving pack Unverified, what does not, and what becomes of it: the table of operator/README.md."""
 
-from dataclasses import replace
+import re
 
 import pytest
 
-from support.packs import GOOD, OTHER, result
-from support.world import World
+from assay_operator.models.status import LastGood, Status
+from support.packs import BASE, BASE_URI, GOOD, GOOD_MODEL, OTHER, OTHER_MODEL, served, template
 
-OTHERS = "sha256:" + "8" * 64
-
-
-def told(job, **changes):
-    """The finished Job with another result."""
-    pod = job.pods[0]
-    ended = replace(pod.ended, message=result(job, **{"verdict": "Pass", **changes}))
-    return replace(job, pods=(replace(pod, ended=ended),))
+ENVIRONMENT = template()["spec"]["containers"][0]["env"]
 
 
-def of_another_image(job):
-    pod = job.template["spec"]
-    containers = [{**pod["containers"][0], "image": "localhost/another:1"}, *pod["containers"][1:]]
-    return replace(job, template={**job.template, "spec": {**pod, "containers": containers}})
+def redo(world, made, **fields):
+    """The chart's owner changes the target's template."""
+    made["spec"].update(fields)
+    world.template = made
+    world.deployment_version += 1
+    world.roll()
 
 
-def compare_with_good(change):
-    """A variant whose check of GOOD passed and was never rolled out, and that is now to compare OTHER with it."""
-    world = World()
-    world.reconcile()
-    job = world.finish("Pass")
-    world.jobs[job.name] = change(job)
-    world.edit(
-        model=dict(OTHER),
-        check={"compareWith": {"uri": GOOD["uri"], "digest": GOOD["digest"]}},
-    )
-    world.reconcile()
-    return world
+def container(**changes):
+    return lambda world: redo(world, template(**changes))
 
 
-def test_pack_that_a_check_of_this_variant_passed_is_a_yardstick():
-    world = compare_with_good(lambda job: job)
-    assert world.reason("Stalled").startswith("False")
-    assert world.created == 2
+def pod(**fields):
+    return lambda world: redo(world, template(), **fields)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda job: replace(job, owner_uid="somebody-else"),
-        lambda job: replace(job, complete=False),
-        lambda job: replace(job, inputs_hash=job.inputs_hash[:-8] + "00000000"),
-        lambda job: replace(job, pods=()),
-        lambda job: told(job, verdict="Fail"),
-        lambda job: told(job, verdict="Inconclusive"),
-        lambda job: told(job, jobUID="another"),
-        lambda job: told(job, inputsHash=OTHERS),
-        of_another_image,
-    ],
-    ids=[
-        "another's Job",
-        "a Job that did not complete",
-        "another environment",
-        "no result",
-        "a refusal",
-        "an open end",
-        "a result of another Job",
-        "a result of other inputs",
-        "another image",
-    ],
-)
-def test_fault_43_what_is_no_evidence_makes_no_yardstick(change):
-    world = compare_with_good(change)
-    assert world.reason("Stalled") == "True YardstickNotApproved"
-    assert (world.created, world.written) == (1, [])
+def variable(name, value):
+    kept = [entry for entry in ENVIRONMENT if entry["name"] != name]
+    return container(env=[*kept, {"name": name, "value": value}])
 
 
-def test_fault_43_variant_made_anew_does_not_inherit_the_evidence_of_another():
-    world = compare_with_good(lambda job: job)
-    later = World(spec=world.spec)
-    later.jobs = {name: replace(job, owner_uid="the-first-variant") for name, job in world.jobs.items()}
-    later.reconcile()
-    assert later.reason("Stalled") == "True YardstickNotApproved"
+def limits(cpu, memory):
+    return container(resources={"limits": {"cpu": cpu, "memory": memory}})
+
+
+def scale(world):
+    world.replicas = 5
+    world.roll()
+
+
+def rebuild(world):
+    world.image_id = "sha256:rebuilt"
+    world.roll()
+
+
+def lose_status(world):
+    world.status = Status()
+    world.jobs.clear()
+
+
+def forge_status(world):
+    forged = LastGood(uri=OTHER["uri"], digest=OTHER["digest"], precision="INT8", inputs_hash="x-y")
+    world.status = Status(last_good=forged)
+    world.jobs.clear()
+
+
+def forge_inputs(world):
+    forged = world.status.last_good.model_copy(update={"inputs_hash": "x-y"})
+    world.status = Status(last_good=forged)
+    world.jobs.clear()
+
+
+def make_anew(world):
+    world.status, world.uid = Status(), "uid-2"
+
+
+UNVERIFIED = {
+    "the image, by name": container(image="localhost/assay-service:0.2.0"),
+    "the image behind its name (`imageID`)": rebuild,
+    "the CPU limit": limits("1", "2Gi"),
+    "the memory limit": limits("2", "1Gi"),
+    "the base, by URI": variable("ASSAY_BASE_MODEL_URI", "builtin:another"),
+    "the base, by digest": variable("ASSAY_BASE_MODEL_DIGEST", "sha256:" + "7" * 64),
+    "variables of threads, allocator and runtime": variable("OMP_NUM_THREADS", "1"),
+    "node selector": pod(nodeSelector={"cpu": "old"}),
+    "node affinity": pod(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}),
+    "tolerations": pod(tolerations=[{"operator": "Exists"}]),
+    "runtime class": pod(runtimeClassName="sandboxed"),
+    "priority class": pod(priorityClassName="low"),
+    "the status, lost with its Jobs": lose_status,
+    "the status, forged to name another pack": forge_status,
+    "the status, forged to name other inputs": forge_inputs,
+    "the ModelVariant, deleted and made anew": make_anew,
+}
+
+VERIFIED = {
+    "requests": container(resources={"limits": {"cpu": "2", "memory": "2Gi"}, "requests": {"cpu": "1"}}),
+    "variables of the service's other settings": variable("ASSAY_LOG_LEVEL", "DEBUG"),
+    "ports, probes, lifecycle": container(ports=[{"containerPort": 1}], readinessProbe={"httpGet": {"port": 1}}),
+    "pod affinity, topology spread": pod(topologySpreadConstraints=[{"maxSkew": 1}], affinity={"podAffinity": {}}),
+    "replicas": scale,
+    "criteria": lambda world: world.edit(check={"confidencePercent": 90}),
+    "dataset": lambda world: world.edit(check={"dataset": {"uri": "builtin:others"}}),
+    "`retryToken`": lambda world: world.edit(retryToken="again"),
+    "the status, lost while its Jobs are there": lambda world: setattr(world, "status", Status()),
+}
+
+
+@pytest.mark.parametrize("change", UNVERIFIED.values(), ids=UNVERIFIED)
+@pytest.mark.parametrize(("verdict", "then"), [("Pass", GOOD_MODEL), ("Fail", BASE)])
+def test_fault_39_45_47_pack_whose_evidence_is_gone_serves_on_unverified_until_a_verdict(
+    swapped, change, verdict, then
+):
+    written = len(swapped.written)
+    change(swapped)
+    swapped.reconcile()
+    swapped.reconcile()  # what is adopted is noted before anything acts on it
+    assert swapped.reason("Available") == "False Unverified"
+    assert swapped.status.serving.verified is False
+    assert (swapped.created, served(swapped.model)) == (2, served(GOOD_MODEL))
+    swapped.settle(verdicts={GOOD["digest"]: verdict})
+    assert served(swapped.model) == served(then)
+    assert swapped.reason("Available") == "True MinimumReplicasAvailable"
+    # What passed in place is not rolled out again.
+    assert len(swapped.written) == written + (verdict == "Fail")
+    assert swapped.ready() == ("True Serving" if verdict == "Pass" else "False AccuracyBelowThreshold")
+
+
+@pytest.mark.parametrize("change", VERIFIED.values(), ids=VERIFIED)
+def test_pack_whose_evidence_holds_stays_verified(swapped, change):
+    written = len(swapped.written)
+    change(swapped)
+    for _ in range(3):
+        swapped.reconcile()
+        assert not swapped.reason("Available").endswith("Unverified")
+        assert swapped.status.serving.verified is True
+    swapped.settle()
+    assert (swapped.ready(), len(swapped.written)) == ("True Serving", written)
+
+
+def test_readme_has_these_rows_and_no_others(root):
+    text = (root / "operator" / "README.md").read_text().partition("## What makes a pack Unverified")[2]
+    rows = re.findall(r"^\| (.+?) \| (yes|no) \|", text.partition("\n## ")[0], re.MULTILINE)
+    assert dict(rows) == dict.fromkeys(UNVERIFIED, "yes") | dict.fromkeys(VERIFIED, "no")
+
+
+def test_history_and_refusals_say_from_what_to_what_and_why(swapped):
+    swapped.edit(model=dict(OTHER))
+    swapped.settle(verdicts={OTHER["digest"]: "Fail"})
+    swapped.edit(model=dict(OTHER), retryToken="again")
+    swapped.settle()
+    swapped.edit(model={"uri": BASE_URI})
+    swapped.settle()
+    told = [(change.from_, change.to, change.reason) for change in swapped.status.history]
+    good, other = (f"{pack['uri']}@{pack['digest']}" for pack in (GOOD, OTHER))
+    assert told == [(other, BASE_URI, "BaseModel"), (good, other, "CheckPassed"), (BASE_URI, good, "CheckPassed")]
+    (refusal,) = swapped.status.rejected
+    assert (refusal.stage, refusal.reason) == ("Check", "AccuracyBelowThreshold")
+
+
+def test_fault_22_pack_that_was_left_and_is_asked_for_again_needs_no_second_check(swapped):
+    for model in (OTHER, GOOD, OTHER, GOOD):
+        swapped.edit(model=dict(model))
+        swapped.settle()
+        assert served(swapped.model) == (model["uri"], model["digest"], model["precision"])
+    assert swapped.created == 2
+
+
+def test_retry_token_checks_what_serves_again_in_place(swapped):
+    swapped.edit(retryToken="again")
+    swapped.settle()
+    assert (swapped.created, swapped.ready()) == (2, "True Serving")
+    assert swapped.written == [GOOD_MODEL]
+
+
+def test_fault_42_suspended_variant_puts_back_nothing_until_it_is_freed(swapped):
+    swapped.edit(suspend=True)
+    swapped.set_model(OTHER_MODEL, owned=False)
+    swapped.roll()
+    swapped.settle()
+    assert swapped.written == [GOOD_MODEL]
+    assert swapped.status.serving.verified is False
+    swapped.edit(suspend=False)
+    swapped.settle()
+    assert swapped.written == [GOOD_MODEL, GOOD_MODEL]
