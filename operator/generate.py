@@ -151,7 +151,7 @@ INTRODUCTION = """# Faults the operator survives
 Each row is tested at every level it names: **P** the plan, a pure function; **A** a real operator before a real API
 server, with a proxy that loses, delays and refuses where the fault asks for it; **E** end to end on a running cluster.
 The tests' names carry the rows' numbers: `make docs` writes this page from them, and CI demands that each named test
-ran and passed.
+ran and passed; where a run is late on a slow machine, it leaves level E out and says so.
 
 | # | fault | what must happen | levels | tests |
 |---|---|---|---|---|

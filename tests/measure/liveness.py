@@ -35,7 +35,7 @@ def probe_ms(port: int) -> float:
 
 
 def probed(server: Server, seconds: float) -> list[float]:
-    """Times of the probe, one each tenth of a second."""
+    """Times of the probe in ms. Each begins a tenth of a second after the one before ended: a slow one counts once."""
     port = int(server.url.rsplit(":", 1)[1])
     times, end = [], time.monotonic() + seconds
     while time.monotonic() < end:

@@ -3,6 +3,7 @@
 Names of fault rows are those of the operator's fault table.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -94,14 +95,19 @@ def test_pack_that_a_pod_cannot_fetch_has_until_the_deadline(swapped):
     assert swapped.reason("RolledOut") == "False RolloutInProgress"
 
 
+def soak(world):
+    """Bring a swap to OTHER to where its pods are ready and have yet to stay so."""
+    world.edit(model=dict(OTHER))
+    world.reconcile()
+    world.finish("Pass")
+    world.reconcile()
+    world.roll()
+    world.reconcile()
+    assert world.reason("RolledOut") == "False Soaking"
+
+
 def test_fault_25_pod_that_ends_in_the_soak_is_rolled_back(swapped):
-    swapped.edit(model=dict(OTHER))
-    swapped.reconcile()
-    swapped.finish("Pass")
-    swapped.reconcile()
-    swapped.roll()
-    swapped.reconcile()
-    assert swapped.reason("RolledOut") == "False Soaking"
+    soak(swapped)
     swapped.pods[0] = swapped.pod(0, ready=False, restarts=1, waiting="CrashLoopBackOff")
     swapped.reconcile()
     assert swapped.reason("RolledOut") == "False SoakFailed"
@@ -111,17 +117,19 @@ def test_fault_25_pod_that_ends_in_the_soak_is_rolled_back(swapped):
 
 
 def test_fault_25_pod_that_drains_before_it_ends_in_the_soak_is_rolled_back(swapped):
-    swapped.edit(model=dict(OTHER))
-    swapped.reconcile()
-    swapped.finish("Pass")
-    swapped.reconcile()
-    swapped.roll()
-    swapped.reconcile()
-    assert swapped.reason("RolledOut") == "False Soaking"
+    soak(swapped)
     swapped.pods[0] = swapped.pod(0, ready=False)
     swapped.reconcile()
     assert swapped.reason("RolledOut") == "False Soaking"
     swapped.pods[0] = swapped.pod(0, ready=False, restarts=1)
+    swapped.reconcile()
+    assert swapped.reason("RolledOut") == "False SoakFailed"
+
+
+def test_fault_25_pod_that_has_ended_in_the_soak_is_noticed_before_it_is_started_again(swapped):
+    soak(swapped)
+    ended = Termination(0, "Completed", "", finished=swapped.now)
+    swapped.pods[0] = replace(swapped.pod(0, ready=False), ended=ended)
     swapped.reconcile()
     assert swapped.reason("RolledOut") == "False SoakFailed"
 

@@ -23,12 +23,17 @@ def of_another_image(job):
     return replace(job, template={**job.template, "spec": {**pod, "containers": containers}})
 
 
-def compare_with_good(change):
-    """A variant whose check of GOOD passed and was never rolled out, and that is now to compare OTHER with it."""
+def compare_with_good(change, *, image_id="sha256:image"):
+    """A variant whose check of GOOD passed and was never rolled out, and that is now to compare OTHER with it.
+
+    image_id: what the target's pods run since.
+    """
     world = World()
     world.reconcile()
     job = world.finish("Pass")
     world.jobs[job.name] = change(job)
+    world.image_id = image_id
+    world.roll()
     world.edit(
         model=dict(OTHER),
         check={"compareWith": {"uri": GOOD["uri"], "digest": GOOD["digest"]}},
@@ -48,7 +53,6 @@ def test_pack_that_a_check_of_this_variant_passed_is_a_yardstick():
     [
         lambda job: replace(job, owner_uid="somebody-else"),
         lambda job: replace(job, complete=False),
-        lambda job: replace(job, inputs_hash=job.inputs_hash[:-8] + "00000000"),
         lambda job: replace(job, pods=()),
         lambda job: told(job, verdict="Fail"),
         lambda job: told(job, verdict="Inconclusive"),
@@ -59,7 +63,6 @@ def test_pack_that_a_check_of_this_variant_passed_is_a_yardstick():
     ids=[
         "another's Job",
         "a Job that did not complete",
-        "another environment",
         "no result",
         "a refusal",
         "an open end",
@@ -70,6 +73,12 @@ def test_pack_that_a_check_of_this_variant_passed_is_a_yardstick():
 )
 def test_fault_43_what_is_no_evidence_makes_no_yardstick(change):
     world = compare_with_good(change)
+    assert world.reason("Stalled") == "True YardstickNotApproved"
+    assert (world.created, world.written) == (1, [])
+
+
+def test_fault_43_pass_in_another_environment_makes_no_yardstick():
+    world = compare_with_good(lambda job: job, image_id="sha256:rebuilt")
     assert world.reason("Stalled") == "True YardstickNotApproved"
     assert (world.created, world.written) == (1, [])
 
